@@ -24,6 +24,7 @@ from agent_tui.compaction.sections.compose import (
     NEWEST_SHARE,
     RULES_SHARE,
     SAID_MOST_SHARE,
+    STEP_SHARE,
     TAIL_SHARE,
     TASK_SHARE,
     WAY_SHARE,
@@ -322,9 +323,9 @@ class _Planner:
         marks = read_marks(self._path)
         self._dropped = marks.dropped | marks.emptied
         self._tasks = frozenset(task.entry_id for task in record.tasks)
-        self._committed = [file for file in record.files if file.is_changed and file.is_committed]
-        for file in self._committed:
-            complete_file(file, request.on_disk)
+        for file in record.files:
+            if file.is_changed:
+                complete_file(file, request.on_disk)
         self._editor = TailEditor(conversation.units, batch_id(self._path, "kept"), counter)
         self._sections_room = room
         self._window = window
@@ -382,7 +383,7 @@ class _Planner:
         """The newest messages beside `files`, the newest exchange within its share."""
         shown = {file.path: file for file in files}
         tail = self._editor.lines_for_what_stands_elsewhere(
-            self._live, shown, self._folders, self._room, self._committed
+            self._live, shown, self._folders, self._room, self._record.files
         )
         if not self._live.cuts:
             return tail
@@ -419,7 +420,8 @@ class _Planner:
         for place in sorted((place for place in self._live.cuts if place < cut), reverse=True):
             whole = sum(tail.tokens[place:cut])
             if whole > left:
-                filled = self._editor.fill(self._live, tail, place, cut, left, self._tasks)
+                most = min(left, int(self._room * STEP_SHARE))
+                filled = self._editor.fill(self._live, tail, place, cut, most, self._tasks)
                 if filled is None:
                     break
                 tail = filled

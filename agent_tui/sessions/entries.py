@@ -202,7 +202,6 @@ class Handover(Stored):
     state: WorkState = Field(default_factory=WorkState)
     findings: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
-    commands: tuple[str, ...] = ()
     files: tuple[KnownFile, ...] = ()
     way: tuple[str, ...] = ()
 

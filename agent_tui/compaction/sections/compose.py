@@ -2,18 +2,16 @@
 
 What changes least comes first, so that a provider's cache of the beginning survives the next
 compaction: the user's messages, the task's text, then (the prose and) the state of the work,
-findings, open errors, commands, the current files, and the way so far.
+findings, failures, the current files, and the way so far.
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
 from agent_tui.compaction.ledger.pinned import fit_pins
-from agent_tui.compaction.sections.commands import commands_run
 from agent_tui.compaction.sections.failures import (
     FailureReader,
     failures_that_fit,
@@ -32,6 +30,7 @@ from agent_tui.compaction.sections.history import (
     Said,
     as_recorded,
     read_history,
+    with_short_paths,
 )
 from agent_tui.compaction.sections.person import choose_messages, least_tokens
 from agent_tui.compaction.sections.state import (
@@ -44,7 +43,7 @@ from agent_tui.compaction.sections.state import (
     pending_lines,
     repository_lines,
 )
-from agent_tui.compaction.sections.task import task_blocks, task_texts
+from agent_tui.compaction.sections.task import lists_steps, task_blocks, task_texts
 from agent_tui.compaction.sections.way import (
     all_findings,
     way_so_far,
@@ -64,7 +63,7 @@ from agent_tui.sessions.replay.notes import jobs_on
 from agent_tui.tokens import TokenCounter
 
 PERSON_SHARE = 0.15
-TASK_SHARE = 0.15
+TASK_SHARE = 0.10
 """What the task's text does not use goes to the user's messages, which often state the task."""
 
 SAID_MOST_SHARE = 0.40
@@ -79,7 +78,6 @@ FINDINGS_LEAST_TOKENS = 700
 FAILURES_SHARE = 0.10
 """In a small context, the share holds hardly a few sentences; twice the share is the limit."""
 
-COMMANDS_SHARE = 0.02
 FILES_SHARE = 0.60
 """A maximum; the newest messages keep their share."""
 
@@ -92,6 +90,9 @@ _LEAST_LIST_CHARS = 400
 _MOST_UNCOMMITTED = 8
 TAIL_SHARE = 0.20
 """The minimum for the newest messages; they also get what the sections leave."""
+
+STEP_SHARE = 0.12
+"""A maximum for an earlier step that does not fit whole: the model has answered it."""
 
 NEWEST_SHARE = 0.50
 """A maximum for the newest exchange, as far as its outputs can be cut."""
@@ -109,7 +110,6 @@ class WorkRecord:
         state: The state of the work.
         findings: Sentences with a reason, oldest first.
         failures: What failed, oldest first.
-        commands: Distinct commands that did something, the newest last.
         files: The current files, the most recently touched first.
         ledger: Pinned rules and lists of files.
         earlier_way: Lines passed on by a parent session.
@@ -124,7 +124,6 @@ class WorkRecord:
     state: WorkState
     findings: tuple[str, ...]
     failures: tuple[Failure, ...]
-    commands: tuple[str, ...]
     files: tuple[FileState, ...]
     ledger: Ledger
     earlier_way: tuple[str, ...]
@@ -140,12 +139,22 @@ class WorkRecord:
 
     def documents_in(self, text: str) -> frozenset[str]:
         """The paths of the task's documents that stand whole in `text`."""
-        stands = (t for t in self.tasks if escape_tags(f"### {t.item}\n{t.text}") in text)
+        stands = (t for t in self.named_tasks if escape_tags(f"### {t.item}\n{t.text}") in text)
         return frozenset(map(self.path_of, stands))
 
     def path_of(self, task: TaskText) -> str:
         """The path of the document whose text `task` is."""
         return normalise_path(task.item, self.folders)
+
+    @property
+    def named_tasks(self) -> tuple[TaskText, ...]:
+        """The tasks, documents with the paths that the user and the model see."""
+        return tuple(
+            task.model_copy(update={"item": self.path_of(task)})
+            if task.item.startswith("/")
+            else task
+            for task in self.tasks
+        )
 
 
 def read_work(
@@ -178,16 +187,20 @@ def read_work(
         _mark_committed(files, repository, folders)
     begun = items_begun(earlier.state)
     texts = [text for _, text in said]
+    changed = {file.path for file in files if file.is_changed}  # their work, not the task
     tasks = task_texts(new, earlier.tasks, texts, begun)
     return WorkRecord(
         said=said,
         typed=_typed_parts(said, events, earlier),
         events=events,
-        tasks=tuple(_as_it_is_now(task, files, folders, on_disk) for task in tasks),
+        tasks=tuple(
+            _as_it_is_now(task, files, folders, on_disk)
+            for task in tasks
+            if lists_steps(task) or normalise_path(task.item, folders) not in changed
+        ),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
         findings=all_findings(new, earlier.findings),
         failures=FailureReader(folders, earlier.failures).read(new),
-        commands=commands_run(new, earlier.commands),
         files=files,
         ledger=ledger,
         earlier_way=earlier.way,
@@ -296,7 +309,7 @@ class SectionRooms:
         rules: For rules that are not in the messages above them.
         said: For the user's messages, as far as that is needed to leave none of them out.
         unused: For the user's messages beyond everything else.
-        are_noted: Findings and commands get nothing, as a model's new notes cover them.
+        are_noted: Findings get nothing, as a model's new notes cover them.
     """
 
     tasks: int | None = None
@@ -334,7 +347,7 @@ def make_sections(
             in it, or in an earlier section, are not repeated.
     """
     said = [one for one in record.said if one[0] not in kept or not one[0]]
-    tasks = [task for task in record.tasks if task.entry_id not in kept | chosen]
+    tasks = [task for task in record.named_tasks if task.entry_id not in kept | chosen]
     tasks_room = int(room_tokens * TASK_SHARE) if rooms.tasks is None else rooms.tasks
     task = task_blocks(tasks, tasks_room, counter)
     unused = tasks_room - counter.count_text("\n".join(task))
@@ -359,17 +372,13 @@ def make_sections(
         room_tokens=int(room_tokens * FAILURES_SHARE),
         counter=counter,
     )
-    tested = record.state.tests if state else {}
-    unsaid = [c for c in record.commands if c not in tested and not _is_told(c, known)]
-    commands_room = 0 if rooms.are_noted else int(room_tokens * COMMANDS_SHARE)
-    commands = _newest_that_fit(unsaid, commands_room, counter)
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
     lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
     read, modified = cap_lists(lists, chars)
     rules_room = int(room_tokens * RULES_SHARE) if rooms.rules is None else rooms.rules
     pins = _rules_beside(spoken.lines, record, max(rules_room - borrowed, 0), counter)
     before = tag_blocks(
-        ("said-by-the-person", _number_messages(spoken.lines)),
+        ("said-by-the-person", _number_messages(spoken.lines, record.folders)),
         ("pinned-constraints", pins),
         ("task-text", task),
     )
@@ -377,7 +386,6 @@ def make_sections(
         ("work-state", state),
         ("findings", [f"- {finding}" for finding in findings]),
         ("failures", failures),
-        ("commands-run", [f"$ {command}" for command in commands]),
     )
     return Sections(
         before_prose=before,
@@ -440,7 +448,6 @@ def handover_of(
         state=record.state,
         findings=record.findings,
         failures=record.failures,
-        commands=record.commands,
         files=files_for_later(record.files, {file.path for file in sections.shown} | covered),
         way=way,
     )
@@ -472,12 +479,6 @@ def _rules_beside(
     missing = len(pins) - len(fitting)
     mark = _RULES_LEFT_OUT.format(count=missing, s="s" if missing > 1 else "")
     return [*([mark] if missing else ()), *(f"- {pin}" for pin in reversed(fitting))]
-
-
-def _is_told(command: str, text: str) -> bool:
-    """Whether `text`, on one line, has `command` as an action, or the beginning of it as a call."""
-    call = json.dumps(command.partition("\n")[0], ensure_ascii=False)[1:-1]
-    return any(f"$ {command}{after}" in text for after in (" -> ", " [")) or f'="{call}\\n' in text
 
 
 def _missing(left_out: Sequence[str], pins: Sequence[str]) -> int:
@@ -512,6 +513,7 @@ def _newest_that_fit(lines: Sequence[str], room: int, counter: TokenCounter) -> 
     return taken[::-1]
 
 
-def _number_messages(messages: Sequence[str]) -> list[str]:
-    lines = [f"({number}) {text}" for number, text in enumerate(messages, start=1)]
+def _number_messages(messages: Sequence[str], folders: Sequence[str]) -> list[str]:
+    shown = (with_short_paths(text, folders) for text in messages)
+    lines = [f"({number}) {text}" for number, text in enumerate(shown, start=1)]
     return [_ORDER, *lines] if len(lines) > 2 else lines

@@ -29,11 +29,12 @@ from agent_tui.sessions.outputs import (
     looks_like_error,
     test_counts,
 )
+from agent_tui.sessions.shell_files import programs_run
 from agent_tui.tokens import TokenCounter
 
 MOST_OPEN = 12
 _MOST = 60
-_MOST_LINES = 4
+_MOST_LINES, _MOST_DECLINED_LINES = 4, 8
 _MOST_STEPS, _MOST_NOTED_STEPS = 3, 200
 _LABEL_CHARS = 140
 _LINE_CHARS = 240
@@ -48,12 +49,13 @@ _NAMED_CHARS = 40
 
 @dataclass(slots=True)
 class _Tracked:
-    """A failure while the events after it are read; `names` are names of files in its error."""
+    """A failure while the events after it are read; `names` are names of files in its `output`."""
 
     failure: Failure
     runs: tuple[CommandRun, ...]
     names: frozenset[str] = frozenset()
     steps: list[str] = field(default_factory=list[str])
+    output: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -61,6 +63,18 @@ class _Tracked:
 
     def update(self, **values: object) -> None:
         self.failure = self.failure.model_copy(update=values)
+
+    def is_solved_by(self, command: str, runs: tuple[CommandRun, ...]) -> bool:
+        """Whether the success of `command` shows that what failed now works.
+
+        It also does if the failed command itself said to run `command`: ``git push`` does.
+        """
+        is_advice = _is_similar(runs, self.runs) and any(
+            " ".join((name, *arguments)) in self.output
+            for name, arguments in programs_run(command)
+            if arguments
+        )
+        return is_advice or covers_all(runs, self.runs)
 
     def concerns(self, path: str) -> bool:
         """Whether the command or its error names the file at `path`."""
@@ -101,12 +115,13 @@ class FailureReader:
 
     def _read(self, event: Done) -> None:
         output = event.output
-        if output.ending == "cancelled" or output.said:
+        is_text = output.ending == "declined" and "\n" in output.action.command
+        if output.ending == "cancelled" or (output.said and not is_text):
             return
         runs = _runs_of(output)
         if not has_failed(output) and not output.ending and not output.refusal:
             for one in self._found:
-                if one.is_open and covers_all(runs, one.runs):
+                if one.is_open and one.is_solved_by(output.action.command, runs):
                     one.update(ending="passed", steps=_shown_steps(one.steps))
             self._note_step(event, runs)
         elif lines := _lines_of(output):
@@ -129,7 +144,8 @@ class FailureReader:
             times=times,
             ending=_ending_of(output),
         )
-        new = _Tracked(failure, runs, _names(failure, output.text), steps)
+        said = output.text[-_LOOKED_AT_CHARS:]
+        new = _Tracked(failure, runs, _names(failure, said), steps, said)
         self._found = [*self._found[1 - _MOST :], new]
         self._unexplained.append(new)
 
@@ -273,8 +289,9 @@ def _lines_of(output: Output) -> tuple[str, ...]:
     No search match or a missing file is no error. What a shown file says of errors is none either;
     what the command itself says comes last.
     """
-    if output.ending == "declined":
-        return ("",)
+    if output.ending == "declined":  # what it would have written is nowhere else
+        lines = output.action.command.split("\n")
+        return tuple(lines[:_MOST_DECLINED_LINES]) if len(lines) > 1 else ("",)
     if output.refusal:
         return (one_line(output.text, _LINE_CHARS),)
     command = output.action.command
@@ -294,7 +311,7 @@ def _ending_of(output: Output) -> Literal["open", "declined", "refused"]:
 
 
 def _names(failure: Failure, output: str = "") -> frozenset[str]:
-    texts = (failure.label, *failure.lines, output[-_LOOKED_AT_CHARS:])
+    texts = (failure.label, *failure.lines, output)
     return frozenset(name for text in texts for name in _FILE_NAME.findall(text))
 
 

@@ -44,12 +44,14 @@ _AROUND_LINES = (0, 4, 12)
 
 _LEAST_TOKENS = 60
 _LEAST_BEGINNING_TOKENS = 250
+_LEAST_PLACE_LINES = 2
 _PLACE_TOKENS = 8
 """Tokens of the line above an edited place."""
 
 _MOVED_LINES = 5
 """Fewer equal lines, such as blanks and braces, match anywhere."""
 
+_LEAST_EQUAL_LINES = 2
 _LONG_LINES = 2_000
 """In a longer file, frequent lines are not compared: that would take seconds."""
 
@@ -192,8 +194,12 @@ class FileState:
             shifted = [(start if start == 1 else 0, lines) for start, lines in shifted]
         self.runs = [run for run in shifted if run[1]]
         if not found and new.strip() and not any(new in "\n".join(run) for _, run in self.runs):
-            self.runs.append((0, new.split("\n")))
             self.is_whole = False
+            for at, (start, lines) in enumerate(self.runs):
+                if made := _with_newer(lines, new.split("\n")):
+                    self.runs[at] = (start, made)
+                    return
+            self.runs.append((0, new.split("\n")))
 
     def note_command(self, command: str) -> None:
         """Note that a command changed the file in a way that the log does not show."""
@@ -240,6 +246,17 @@ def _around(
     place = min(start, first - len(head))
     runs = [(place, head), (first + len(lines), tail)]
     return [run for run in runs if run[1] and run[0] > 0]
+
+
+def _with_newer(known: list[str], lines: list[str]) -> list[str]:
+    """The `known` lines with `lines` in place of an older form of them; empty if there is none."""
+    matcher = SequenceMatcher(None, known, lines, autojunk=len(known) > _LONG_LINES)
+    blocks = [block for block in matcher.get_matching_blocks() if block.size >= _LEAST_EQUAL_LINES]
+    if 2 * sum(block.size for block in blocks) < len(lines):
+        return []
+    first, last = blocks[0], blocks[-1]
+    end = last.a + len(lines) - last.b
+    return [*known[: max(first.a - first.b, 0)], *lines, *known[end:]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -493,6 +510,7 @@ def choose_files(
         for file in files
         if (file.is_changed or file.reads >= _OFTEN_READ or file.is_changed_outside)
         and not file.path.startswith(_SCRATCH)
+        and (file.is_changed or not is_hidden_elsewhere(file.path))
     ]
     settled = [file for file in at_work if file.is_changed and file.is_committed]
     current = [file for file in at_work if file not in settled]
@@ -520,6 +538,11 @@ def choose_files(
                 room_tokens -= tokens
                 break
     return list(shown.values())
+
+
+def is_hidden_elsewhere(path: str) -> bool:
+    """Whether `path` is in a hidden folder outside the working folder: a program's own file."""
+    return path.startswith(("/", "~")) and "/." in path
 
 
 def _limit(file: FileState, room_tokens: int, whole: int) -> int:
@@ -598,7 +621,8 @@ def _forms(
         part = "edited places" if file.edits else "the beginning"
         head = f"### {file.path} ({what}; {part}){note}"
         room = min(room, PLACES_TOKENS) - counter.count_text(head)
-        if places := _cut_places(file, room, counter):
+        places = _cut_places(file, room, counter)
+        if places.count("\n") >= _LEAST_PLACE_LINES:
             yield f"{head}\n{places}", False
 
 

@@ -19,7 +19,7 @@ from agent_tui.sessions.outputs import is_test, test_counts
 from agent_tui.sessions.shell_files import programs_run
 
 _ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^']+)'", re.MULTILINE)
-_TITLE_MARKS = re.compile(r"^[\s\W_]*(?:\[[ x~]\])?[\s\W_]*")
+_TITLE_MARKS = re.compile(r"^(?:\[[ x~]\]|[^\w\[]|_)*")
 _STATUS = re.compile(r"\s+\[[^\[\]]*\]\s*$")
 """The status of an item in a list, after its title: ``[P1 · OPEN]``. It may be outdated."""
 _MOST_ITEMS = 60
@@ -161,7 +161,12 @@ def check_lines(state: WorkState) -> list[str]:
 def commit_lines(state: WorkState, repositories: Sequence[RepositoryState]) -> list[str]:
     """The session's commits, one line each: those git names, else those of the log."""
     if not repositories:
-        return [f"- [x] commit {id}{_AS_LOGGED}: {text}" for id, text in state.commits.items()]
+        return [
+            f"- [x] commit{_AS_LOGGED}: {text}"  # its hash is no longer that of a commit
+            if _REPLACED in text
+            else f"- [x] commit {id}{_AS_LOGGED}: {text}"
+            for id, text in state.commits.items()
+        ]
     newest = (list(one.commits.items())[-_MOST_SHOWN_COMMITS:] for one in repositories)
     return [f"- [x] commit {id}: {subject}" for commits in newest for id, subject in commits]
 

@@ -56,6 +56,7 @@ _LONG_ARGUMENT_TOKENS, _LONG_NOTE_TOKENS = 400, 600
 _LONG_LINE_CHARS = 1_000
 """A longer line in a command's output is generated text: its two ends are enough."""
 
+_EDITED = "(lines edited since)"
 _Passage: TypeAlias = tuple[str, ...]
 _PASSAGE_LINES = 5
 """Fewer lines can be equal by chance."""
@@ -101,14 +102,15 @@ class TailEditor:
         shown: Mapping[str, ShownFile],
         folders: Sequence[str],
         room: int,
-        committed: Iterable[FileState] = (),
+        known: Iterable[FileState] = (),
     ) -> Tail:
         """The edits of the newest messages of `live`, as many as fill `room` tokens.
 
         One line replaces a view of a file that has a newer view, an output that is repeated later,
-        views and changes whose lines are `shown` of their file, and changes whose lines are in a
-        file that is `committed`. Thinking is removed from all but the newest reply. In the newest
-        exchange only text that repeats its own call is replaced.
+        views and changes whose lines are `shown` of their file, lines of views that a `known` file
+        no longer has, and changes whose lines are in a file that is committed. Thinking is removed
+        from all but the newest reply. In the newest exchange only text that repeats its own call is
+        replaced.
         """
         pointers = pointers_to_newer(self._order)
         newest = self._newest_exchange()
@@ -116,7 +118,8 @@ class TailEditor:
         edits: dict[str, ContextEditEntry] = {}
         files: dict[str, frozenset[str]] = {}
         said = _Said(shown.values())
-        done = {file.path: frozenset(file.text.split("\n")) for file in committed}
+        now = {f.path: frozenset(f.text.split("\n")) for f in known if f.is_changed}
+        done = {f.path: now[f.path] for f in known if f.path in now and f.is_committed}
         for at in range(len(live.entries) - 1, -1, -1):
             if room < 0:
                 break
@@ -125,10 +128,11 @@ class TailEditor:
                 named = {} if is_newest else _files_named(unit, shown, folders)
                 paths = frozenset(file.path for file in named.values())
                 if unit.output is not None:
-                    known = _Said(()) if is_newest else said
+                    elsewhere = _Said(()) if is_newest else said
                     pointer = None if is_newest else pointers.get(unit.position)
+                    lines = frozenset() if is_newest else _lines_gone(unit.output, now, folders)
                     content, found = _line(
-                        unit, unit.output, pointer, paths, known, is_newest=is_newest
+                        unit, unit.output, pointer, paths, elsewhere, lines, is_newest=is_newest
                     )
                     paths |= found
                 elif isinstance(unit.message, AssistantMessage) and not is_newest:
@@ -310,7 +314,10 @@ class TailEditor:
         return _with_text(call, body, mark)
 
     def _edit(self, unit: Unit, content: Content, tier: int) -> tuple[ContextEditEntry, int] | None:
-        """The edit that replaces `unit` with `content`, and its size; None if it saves nothing."""
+        """The edit that replaces `unit` with `content`, and its size.
+
+        None if it saves hardly anything, unless it removes outdated lines.
+        """
         edit = ContextEditEntry(
             target_id=unit.entry_id,
             replacement=content,
@@ -320,7 +327,9 @@ class TailEditor:
         )
         message = apply_edit(unit.message, edit)
         size = self._counter.count_message(message) if message else 0
-        return (edit, size) if unit.tokens - size >= _LEAST_SAVING_TOKENS else None
+        saves = unit.tokens - size >= _LEAST_SAVING_TOKENS
+        is_needed = isinstance(content, str) and _EDITED in content
+        return (edit, size) if saves or is_needed else None
 
 
 def _with_text(call: ToolCall, old: str, new: str) -> ToolCall:
@@ -340,10 +349,14 @@ def _line(
     pointer: str | None,
     paths: frozenset[str],
     said: "_Said",
+    gone: frozenset[str],
     *,
     is_newest: bool,
 ) -> tuple[Content, frozenset[str]]:
-    """What replaces `output` (None to keep it), and the files that show what is removed."""
+    """What replaces `output` (None to keep it), and the files that show what is removed.
+
+    `gone` are the lines of the file it shows that were edited since.
+    """
     recall = recall_mark(unit.entry_id)
     if paths or pointer:
         return (f"({', '.join(paths)} is shown above) {recall}" if paths else pointer), paths
@@ -355,9 +368,29 @@ def _line(
         own.add(text_of_change(output.action))
     text, _ = own.without(text, lambda _: "(as written above)")
     text, found = said.without(text, _stands_mark)
+    text = _without_edited(text, gone) if gone else text
     if text == output.text:
         return None, found
     return _with_recall(text, unit.entry_id), found
+
+
+def _lines_gone(
+    output: Output, files: Mapping[str, frozenset[str]], folders: Sequence[str]
+) -> frozenset[str]:
+    """The lines that `output` shows of one of `files`, by path, and that it no longer has."""
+    view = file_view(output)
+    now = files.get(normalise_path(view.path.strip("'\""), folders)) if view is not None else None
+    return (
+        frozenset(view.lines) - now - {""} if view is not None and now is not None else frozenset()
+    )
+
+
+def _without_edited(text: str, gone: frozenset[str]) -> str:
+    """`text`, a view of a file, with a mark in place of the lines in `gone`."""
+    parts: list[str] = []
+    for is_gone, run in groupby(plain_lines(text), lambda forms: not gone.isdisjoint(forms)):
+        parts += [_EDITED] if is_gone else [line for line, _ in run]
+    return "\n".join(parts)
 
 
 def _with_recall(text: str, entry_id: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from agent_tui.attachments import plan_approved_by
 from agent_tui.compaction.sections.files import file_view
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Said
+from agent_tui.compaction.transcript import beginning_of
 from agent_tui.omissions import recall_mark
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import TaskText
@@ -169,6 +170,11 @@ def task_texts(
     return tuple(found.values())
 
 
+def lists_steps(task: TaskText) -> bool:
+    """Whether the text has boxes to tick."""
+    return bool(_TICKED.search(task.text) or _UNTICKED.search(task.text))
+
+
 def items_of(task: TaskText) -> list[str]:
     """The items whose text `task` is."""
     return task.item.split(_BETWEEN)
@@ -275,7 +281,7 @@ def _cut_to(text: str, room: int, entry_id: str, counter: TokenCounter) -> str:
     for at in sorted(range(len(parts)), key=lambda at: _rank(parts[at])):
         tokens = counter.count_text(parts[at]) + 1
         if tokens > left:
-            taken[at] = _beginning(parts[at], tokens, left, counter)
+            taken[at] = beginning_of(parts[at], left, counter)
             break
         taken[at] = parts[at]
         whole.add(at)
@@ -293,11 +299,3 @@ def _without_ticked(part: str) -> str:
 
 def _rank(part: str) -> int:
     return 0 if _UNTICKED.search(part) else 1 if part.endswith(_DONE_MARK) else 2
-
-
-def _beginning(text: str, tokens: int, room: int, counter: TokenCounter) -> str:
-    head = text[: len(text) * max(room, 0) // tokens]
-    while head and counter.count_text(head) > room:
-        head = head[: len(head) * 9 // 10]
-    lines = head.rpartition("\n")[0]
-    return lines if 4 * len(lines) > 3 * len(head) else head

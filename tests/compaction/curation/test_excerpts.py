@@ -423,9 +423,7 @@ def test_a_view_of_a_file_that_was_written_anew_is_not_offered(counter: TokenCou
 def test_what_was_kept_can_be_chosen_again(talk: Talk, counter: TokenCounter) -> None:
     read, output = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(read, ((8, 14),)), Pick(output, ((1, 3),)))
-    again = earlier_pieces(
-        f"## Goal\nx\n\n{block.text}\n\n<commands-run>\n</commands-run>", counter
-    )
+    again = earlier_pieces(f"## Goal\nx\n\n{block.text}\n\n<findings>\n</findings>", counter)
     assert [(piece.path, piece.first, len(piece.lines)) for piece in again] == [
         ("a.py", 8, 7),
         ("", 1, 3),

@@ -350,3 +350,20 @@ def test_failures_that_a_parent_session_passed_on_continue() -> None:
         assert [(one.label, one.lines, one.ending) for one in again] == [
             (one.label, one.lines, one.ending) for one in whole
         ]
+
+
+def test_a_command_that_the_error_itself_advised_closes_it() -> None:
+    refused = "fatal: no upstream branch. Use\n\n    git push --set-upstream origin topic"
+    failed = ("git push 2>&1", refused, 128)
+    assert open_errors(ran(failed, ("git push --set-upstream origin topic 2>&1", "ok", 0))) == ()
+    assert len(open_errors(ran(failed, ("git push origin main", "ok", 0)))) == 1
+
+
+def test_a_command_that_the_user_refused_keeps_its_lines() -> None:
+    command = "git commit -m \"$(cat <<'EOF'\nA subject\n\n" + "A line.\n" * 9 + 'EOF\n)"'
+    talk = begun()
+    words = ToolDetails(ending="declined", user_words="Not yet.")
+    talk.tool("bash", {"command": command}, "Refused.", is_error=True, details=words)
+    (failure,) = FailureReader(FOLDERS).read(read_history(talk.path))
+    assert failure.ending == "declined"
+    assert failure.lines == tuple(command.split("\n")[:8])

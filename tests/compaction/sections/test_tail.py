@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agent_tui.compaction.plan import read_live
-from agent_tui.compaction.sections.files import FileState, ShownFile
+from agent_tui.compaction.sections.files import FileReader, FileState, ShownFile
+from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
@@ -38,7 +39,10 @@ def tail_of(
     live = read_live(talk.path, counter)
     files = [f if isinstance(f, ShownFile) else ShownFile(f, "", is_whole=True) for f in shown]
     by_path = {file.path: file for file in files}
-    return editor(talk, counter).lines_for_what_stands_elsewhere(live, by_path, FOLDERS, room)
+    known = FileReader(FOLDERS).read(read_history(talk.path))
+    return editor(talk, counter).lines_for_what_stands_elsewhere(
+        live, by_path, FOLDERS, room, known
+    )
 
 
 def seen(talk: Talk, tail: Tail) -> tuple[Entry, ...]:
@@ -151,6 +155,18 @@ def test_a_view_of_lines_that_are_shown_of_a_file_gives_way(counter: TokenCounte
     tail = tail_of(ended(talk), counter, (hidden,))
     assert tail.edits[view].replacement == f"(src/a.py is shown above) [recall {view}]"
     assert tail.files_to_show(read_live(talk.path, counter).entries) == {"src/a.py"}
+
+
+def test_lines_of_a_view_that_were_edited_since_are_not_shown_again(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py"}, TEXT)
+    view = result_id(talk)
+    edit = {"path": "src/a.py", "old": "value_7 = 7\nvalue_8 = 8", "new": "one = 1\nvalue_8 = 8"}
+    talk.tool("edit", edit, "Edited src/a.py.")
+    text = str(tail_of(ended(talk), counter).edits[view].replacement)
+    assert "value_6 = 6\n(lines edited since)\n" in text
+    assert "value_8 = 8" in text
+    assert text.endswith(f"[recall {view}]")
 
 
 def test_a_view_of_more_lines_than_are_shown_keeps_the_others(counter: TokenCounter) -> None:
