@@ -81,7 +81,7 @@ FAILURES_SHARE = 0.10
 FILES_SHARE = 0.60
 """A maximum; the newest messages keep their share."""
 
-WAY_SHARE = 0.15
+WAY_SHARE = 0.12
 LEAST_KEPT, KEPT_SHARE = 0.25, 0.75
 """If a model chooses what stays: the smallest and the largest share of the excerpts."""
 
