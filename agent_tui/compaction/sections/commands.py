@@ -75,6 +75,8 @@ class CommandRun:
 def runs_of(command: str) -> tuple[CommandRun, ...]:
     """What `command` runs, without programs that only prepare or show something."""
     programs = _acting(command) or programs_run(command)[:1]
+    if commits(command):  # staging is part of it
+        programs = [one for one in programs if one[0] != "git" or one[1][:1] != ("add",)]
     return tuple(_run(*one, has_text="<<" in command) for one in programs)
 
 

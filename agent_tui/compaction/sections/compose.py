@@ -23,6 +23,7 @@ from agent_tui.compaction.sections.files import (
     ShownFile,
     complete_file,
     files_for_later,
+    is_of_the_work,
     path_shown_by,
 )
 from agent_tui.compaction.sections.history import (
@@ -373,7 +374,8 @@ def make_sections(
         counter=counter,
     )
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
-    lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
+    was_read = tuple(filter(is_of_the_work, record.ledger.read_files))
+    lists = FileOperations(was_read, record.ledger.modified_files)
     read, modified = cap_lists(lists, chars)
     rules_room = int(room_tokens * RULES_SHARE) if rooms.rules is None else rooms.rules
     pins = _rules_beside(spoken.lines, record, max(rules_room - borrowed, 0), counter)

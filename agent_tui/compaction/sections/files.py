@@ -510,7 +510,7 @@ def choose_files(
         for file in files
         if (file.is_changed or file.reads >= _OFTEN_READ or file.is_changed_outside)
         and not file.path.startswith(_SCRATCH)
-        and (file.is_changed or not is_hidden_elsewhere(file.path))
+        and (file.is_changed or is_of_the_work(file.path))
     ]
     settled = [file for file in at_work if file.is_changed and file.is_committed]
     current = [file for file in at_work if file not in settled]
@@ -540,9 +540,13 @@ def choose_files(
     return list(shown.values())
 
 
-def is_hidden_elsewhere(path: str) -> bool:
-    """Whether `path` is in a hidden folder outside the working folder: a program's own file."""
-    return path.startswith(("/", "~")) and "/." in path
+def is_of_the_work(path: str) -> bool:
+    """Whether `path` is neither temporary nor in a hidden folder outside the working folder.
+
+    A program keeps its own files in such a folder.
+    """
+    is_elsewhere = path.startswith(("/", "~"))
+    return not path.startswith(_SCRATCH) and not (is_elsewhere and "/." in path)
 
 
 def _limit(file: FileState, room_tokens: int, whole: int) -> int:

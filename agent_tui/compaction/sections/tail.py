@@ -29,6 +29,7 @@ from agent_tui.compaction.tiers.forms import (
     without_thinking,
 )
 from agent_tui.compaction.tiers.model import UNEDITED, Content, Unit
+from agent_tui.compaction.tiers.units import newest_exchange
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
@@ -113,7 +114,7 @@ class TailEditor:
         replaced.
         """
         pointers = pointers_to_newer(self._order)
-        newest = self._newest_exchange()
+        newest = newest_exchange([unit.message for unit in self._order])
         tokens = list(live.tokens)
         edits: dict[str, ContextEditEntry] = {}
         files: dict[str, frozenset[str]] = {}
@@ -154,7 +155,7 @@ class TailEditor:
 
     def verbatim(self, live: LiveConversation) -> frozenset[str]:
         """The entries of `live` that always stay unchanged: the newest exchange."""
-        newest = self._newest_exchange()
+        newest = newest_exchange([unit.message for unit in self._order])
         units = (self._units.get(entry.id) for entry in live.entries)
         return frozenset(u.entry_id for u in units if u is not None and u.position >= newest)
 
@@ -270,13 +271,6 @@ class TailEditor:
         unit = self._units.get(entry_id)
         is_output = unit is not None and unit.output is not None
         return is_output and tail.tokens[at] > _LEAST_OUTPUT_TOKENS
-
-    def _newest_exchange(self) -> int:
-        """Position of the newest reply with results after it, or of the newest message."""
-        at = len(self._order) - 1
-        while at > 0 and isinstance(self._order[at].message, ToolResultMessage):
-            at -= 1
-        return self._order[at].position if self._order else 0
 
     def _parts(
         self,

@@ -38,6 +38,7 @@ _NO_SENTENCE = re.compile(
 """Table rows, quotations, code, and announcements of the next step."""
 
 _WHOLE = re.compile(r"[.!?][\"'”’)*_`\]]*$")
+_EMPTY_ITEM = re.compile(r"\n\s*(?:\d+[.)]|[-*•])\s*\Z")
 _BLANKS = re.compile(r"\n\s*\n")
 _SHORTEST, _LONGEST = 25, 500
 _MOST = 400
@@ -209,7 +210,8 @@ def _own_words(text: str, level: int) -> str:
 def _until_sentence_end(cut: str) -> str:
     """`cut` up to the end of its last sentence or line, if that is in its second half."""
     end = max(cut.rfind(". "), cut.rfind(".\n"), cut.rfind("\n"))
-    return cut[: end + 1 if end > len(cut) // 2 else len(cut)].strip()
+    whole = cut[: end + 1 if end > len(cut) // 2 else len(cut)]
+    return _EMPTY_ITEM.sub("", whole).strip()
 
 
 def _action_line(action: Done, level: int, folders: Sequence[str]) -> str:

@@ -50,6 +50,7 @@ def test_a_run_is_told_by_its_words_and_targets(
         ("git commit -m 'another text'", "git commit -m 'some text'"),
         ("mix test test/a_test.exs", "mix test test/a_test.exs"),
         ("mix test", "mix test test/a_test.exs"),
+        ("git add b.py && git commit -m 'x'", "git add a.py && git commit -m 'x'"),
         ("git add -f ./b.css && git add ./a.py ./c.py", "git add ./a.py ./b.css"),
     ],
 )

@@ -460,3 +460,11 @@ def test_what_was_said_of_a_call_names_its_file_in_the_working_folder(
         "(1) refused edit of src/a.py: not in /project/src"
         in made(record, 4_000, counter).before_prose
     )
+
+
+def test_files_of_the_moment_are_not_listed_as_read(counter: TokenCounter) -> None:
+    talk = begun()
+    for path in ("/tmp/a.log", "/home/u/.other/b.txt", "src/.hidden/c.py"):
+        run(talk, f"cat {path}", "one")
+    found = blocks(text_of(made(record_of(talk.path), 4_000, counter)))
+    assert found["read-files"] == "src/.hidden/c.py"
