@@ -118,7 +118,7 @@ class FailureReader:
         is_text = output.ending == "declined" and "\n" in output.action.command
         if output.ending == "cancelled" or (output.said and not is_text):
             return
-        runs = _runs_of(output)
+        runs = self._runs_of(output)
         if not has_failed(output) and not output.ending and not output.refusal:
             for one in self._found:
                 if one.is_open and one.is_solved_by(output.action.command, runs):
@@ -138,7 +138,7 @@ class FailureReader:
             else:
                 before.update(ending="failed", steps=_shown_steps(before.steps))
         failure = Failure(
-            label=_label(output),
+            label=self._label(output),
             lines=lines,
             entry_id=event.entry_id,
             times=times,
@@ -162,7 +162,21 @@ class FailureReader:
             if len(one.steps) < _MOST_NOTED_STEPS:
                 one.steps.append(step)
             if command and not one.failure.later and _is_similar(runs, one.runs):
-                one.update(later=_label(event.output))
+                one.update(later=self._label(event.output))
+
+    def _runs_of(self, output: Output) -> tuple[CommandRun, ...]:
+        action = output.action
+        return runs_of(action.command) or (_call(action.tool, self._path_of(output)),)
+
+    def _label(self, output: Output) -> str:
+        action = output.action
+        if action.command:
+            return f"$ {without_folder(action.command)}"
+        return f"{action.tool} {self._path_of(output)}".strip()
+
+    def _path_of(self, output: Output) -> str:
+        path = output.action.path
+        return normalise_path(path, self._folders) or path
 
 
 def open_errors(
@@ -354,11 +368,6 @@ def _shown_steps(steps: Sequence[str]) -> tuple[str, ...]:
     return (*distinct[:first], "…", distinct[-1])
 
 
-def _runs_of(output: Output) -> tuple[CommandRun, ...]:
-    action = output.action
-    return runs_of(action.command) if action.command else (_call(action.tool, action.path),)
-
-
 def _runs_of_label(label: str) -> tuple[CommandRun, ...]:
     if label.startswith("$ "):
         return runs_of(label[2:])
@@ -368,10 +377,3 @@ def _runs_of_label(label: str) -> tuple[CommandRun, ...]:
 
 def _call(tool: str, path: str) -> CommandRun:
     return CommandRun((tool,), frozenset([path] if path else ()))
-
-
-def _label(output: Output) -> str:
-    action = output.action
-    if action.command:
-        return f"$ {without_folder(action.command)}"
-    return f"{action.tool} {action.path}".strip()

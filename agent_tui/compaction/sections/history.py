@@ -93,6 +93,7 @@ _ABOUT_FILE = re.compile(r"(?:refused|said about) \S+ of ")
 _FILLER_CHARS = 60
 _BETWEEN_FILLERS = re.compile(r"[\s,.!;:)]*[,.!;:)]+[\s,.!;:)]*")
 _FENCED = re.compile(r"^[ \t]*```[^\n`]*\n.*?^[ \t]*```[^\n`]*$", re.MULTILINE | re.DOTALL)
+_BLANKS = re.compile(r"\n[ \t]*\n\s*\n")
 _QUESTION_CHARS = 200
 _BEFORE_QUESTION = re.compile(r"[\s\S]*?(?:\n\s*|[.!?:;](?<!\d\.)[\"')\]*`]*\s+)")
 """A cut sentence and its end."""
@@ -130,8 +131,8 @@ def as_recorded(told: str, typed: Sequence[str] = ()) -> str:
 
 
 def without_code(text: str) -> str:
-    """`text` without its fenced code blocks."""
-    return _FENCED.sub("", text)
+    """`text` without its fenced code blocks and the gaps that they leave."""
+    return _BLANKS.sub("\n\n", _FENCED.sub("", text))
 
 
 def with_question(text: str, question: str) -> str:

@@ -39,7 +39,6 @@ _NO_SENTENCE = re.compile(
 
 _WHOLE = re.compile(r"[.!?][\"'”’)*_`\]]*$")
 _EMPTY_ITEM = re.compile(r"\n\s*(?:\d+[.)]|[-*•])\s*\Z")
-_BLANKS = re.compile(r"\n\s*\n")
 _SHORTEST, _LONGEST = 25, 500
 _MOST = 400
 
@@ -191,7 +190,7 @@ def _step_lines(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
 
 def _own_words(text: str, level: int) -> str:
     """What a reply says, in whole sentences where it is cut."""
-    plain = _BLANKS.sub("\n\n", without_code(text)).strip()
+    plain = without_code(text).strip()
     room = _TEXT_CHARS[level]
     if level == len(_TEXT_CHARS) - 1:
         firsts = (first_sentence(line, room) for line in plain.split("\n"))

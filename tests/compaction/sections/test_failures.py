@@ -367,3 +367,13 @@ def test_a_command_that_the_user_refused_keeps_its_lines() -> None:
     (failure,) = FailureReader(FOLDERS).read(read_history(talk.path))
     assert failure.ending == "declined"
     assert failure.lines == tuple(command.split("\n")[:8])
+
+
+def test_a_failed_call_names_its_file_in_the_working_folder() -> None:
+    talk = begun()
+    talk.tool("edit", {"path": "/project/src/a.py"}, "error: text not found", is_error=True)
+    (failure,) = FailureReader(FOLDERS).read(read_history(talk.path))
+    assert failure.label == "edit src/a.py"
+    talk.tool("edit", {"path": "src/a.py", "old": "a", "new": "b"}, "Edited.")
+    (failure,) = FailureReader(FOLDERS).read(read_history(talk.path))
+    assert failure.ending == "passed"
