@@ -131,7 +131,7 @@ class TailEditor:
                 if unit.output is not None:
                     elsewhere = _Said(()) if is_newest else said
                     pointer = None if is_newest else pointers.get(unit.position)
-                    lines = frozenset() if is_newest else _lines_gone(unit.output, now, folders)
+                    lines = _lines_gone(unit.output, {} if is_newest else now, folders)
                     content, found = _line(
                         unit, unit.output, pointer, paths, elsewhere, lines, is_newest=is_newest
                     )

@@ -161,7 +161,11 @@ def test_lines_of_a_view_that_were_edited_since_are_not_shown_again(counter: Tok
     talk = begun()
     talk.tool("read", {"path": "src/a.py"}, TEXT)
     view = result_id(talk)
-    edit = {"path": "src/a.py", "old": "value_7 = 7\nvalue_8 = 8", "new": "one = 1\nvalue_8 = 8"}
+    edit: JsonObject = {
+        "path": "src/a.py",
+        "old": "value_7 = 7\nvalue_8 = 8",
+        "new": "one = 1\nvalue_8 = 8",
+    }
     talk.tool("edit", edit, "Edited src/a.py.")
     text = str(tail_of(ended(talk), counter).edits[view].replacement)
     assert "value_6 = 6\n(lines edited since)\n" in text
