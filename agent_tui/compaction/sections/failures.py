@@ -34,7 +34,10 @@ from agent_tui.tokens import TokenCounter
 
 MOST_OPEN = 12
 _MOST = 60
-_MOST_LINES, _MOST_DECLINED_LINES = 4, 8
+_MOST_LINES = 4
+_END_LINES = 4
+"""Of the text of a refused command, so many lines stay at each end."""
+
 _MOST_STEPS, _MOST_NOTED_STEPS = 3, 200
 _LABEL_CHARS = 140
 _LINE_CHARS = 240
@@ -304,8 +307,10 @@ def _lines_of(output: Output) -> tuple[str, ...]:
     what the command itself says comes last.
     """
     if output.ending == "declined":  # what it would have written is nowhere else
-        lines = output.action.command.split("\n")
-        return tuple(lines[:_MOST_DECLINED_LINES]) if len(lines) > 1 else ("",)
+        lines = list(filter(str.strip, output.action.command.split("\n")))
+        if len(lines) > 2 * _END_LINES:
+            lines = [*lines[:_END_LINES], "[...]", *lines[-_END_LINES:]]
+        return tuple(lines) if len(lines) > 1 else ("",)
     if output.refusal:
         return (one_line(output.text, _LINE_CHARS),)
     command = output.action.command
