@@ -175,6 +175,11 @@ def lists_steps(task: TaskText) -> bool:
     return bool(_TICKED.search(task.text) or _UNTICKED.search(task.text))
 
 
+def is_document(path: str) -> bool:
+    """Whether the file at `path` is prose, as its name says."""
+    return PurePosixPath(path).suffix.lower() in _DOCUMENTS
+
+
 def items_of(task: TaskText) -> list[str]:
     """The items whose text `task` is."""
     return task.item.split(_BETWEEN)
@@ -217,9 +222,8 @@ def _items_shown(
     """The items whose text `output` is, in the order in which they were requested."""
     action = output.action
     if action.kind == "read":
-        path = PurePosixPath(action.path)
-        is_document = path.suffix.lower() in _DOCUMENTS
-        return (action.path,) if is_document and _is_named(path.name, named) else ()
+        name = PurePosixPath(action.path).name
+        return (action.path,) if is_document(name) and _is_named(name, named) else ()
     return tuple(
         dict.fromkeys(
             item
@@ -265,8 +269,8 @@ def task_blocks(
 
 def _outdated_note(task: TaskText) -> str:
     """A note that an item's text may be outdated; empty for documents, whose edits are known."""
-    is_document = PurePosixPath(task.item).suffix.lower() in _DOCUMENTS
-    return "" if is_document or task.item.startswith(_PLAN) else " (as it was shown then)"
+    is_known = is_document(task.item) or task.item.startswith(_PLAN)
+    return "" if is_known else " (as it was shown then)"
 
 
 def _cut_to(text: str, room: int, entry_id: str, counter: TokenCounter) -> str:
