@@ -306,14 +306,12 @@ class SectionRooms:
     """Tokens for single sections; None for their share of the space.
 
     Args:
-        tasks: For the texts of tasks.
         rules: For rules that are not in the messages above them.
         said: For the user's messages, as far as that is needed to leave none of them out.
         unused: For the user's messages beyond everything else.
-        are_noted: Findings get nothing, as a model's new notes cover them.
+        are_noted: A model's new notes and choice cover the task, the rules, findings and files.
     """
 
-    tasks: int | None = None
     rules: int | None = None
     said: int | None = None
     unused: int = 0
@@ -330,7 +328,6 @@ def make_sections(
     *,
     rooms: SectionRooms = BY_SHARE,
     kept: frozenset[str] = frozenset(),
-    chosen: frozenset[str] = frozenset(),
     notes: str = "",
     elsewhere: str = "",
 ) -> Sections:
@@ -342,14 +339,13 @@ def make_sections(
         counter: Counts their tokens.
         rooms: Tokens for single sections.
         kept: Entries that stay in the context and are not repeated.
-        chosen: Entries kept in part by choice; they do not count as task texts.
         notes: A model's notes, which may be those of an earlier compaction.
         elsewhere: Text that is in the context anyway: the way so far and the newest messages. Lines
             in it, or in an earlier section, are not repeated.
     """
     said = [one for one in record.said if one[0] not in kept or not one[0]]
-    tasks = [task for task in record.named_tasks if task.entry_id not in kept | chosen]
-    tasks_room = int(room_tokens * TASK_SHARE) if rooms.tasks is None else rooms.tasks
+    tasks = [task for task in record.named_tasks if task.entry_id not in kept]
+    tasks_room = 0 if rooms.are_noted else int(room_tokens * TASK_SHARE)
     task = task_blocks(tasks, tasks_room, counter)
     unused = tasks_room - counter.count_text("\n".join(task))
     spoken_room = int(room_tokens * PERSON_SHARE) + max(unused, 0)
@@ -375,10 +371,11 @@ def make_sections(
     )
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
     was_read = tuple(filter(is_of_the_work, record.ledger.read_files))
-    lists = FileOperations(was_read, record.ledger.modified_files)
-    read, modified = cap_lists(lists, chars)
+    was_modified = tuple(filter(is_of_the_work, record.ledger.modified_files))
+    read, modified = cap_lists(FileOperations(was_read, was_modified), chars)
     rules_room = int(room_tokens * RULES_SHARE) if rooms.rules is None else rooms.rules
-    pins = _rules_beside(spoken.lines, record, max(rules_room - borrowed, 0), counter)
+    rules_room = max(rules_room - borrowed, 0)
+    pins = _rules_beside(spoken.lines, record, rules_room, counter) if not rooms.are_noted else []
     before = tag_blocks(
         ("said-by-the-person", _number_messages(spoken.lines, record.folders)),
         ("pinned-constraints", pins),
@@ -392,7 +389,9 @@ def make_sections(
     return Sections(
         before_prose=before,
         after_prose=after,
-        lists=tag_blocks(("read-files", read), ("modified-files", modified)),
+        lists=""
+        if rooms.are_noted
+        else tag_blocks(("read-files", read), ("modified-files", modified)),
         shown=(),
         left_out=_missing(spoken.left_out, pins),
         has_all_said=spoken.is_whole,

@@ -72,7 +72,7 @@ class _Tracked:
 
         It also does if the failed command itself said to run `command`: ``git push`` does.
         """
-        is_advice = _is_similar(runs, self.runs) and any(
+        is_advice = any(_is_similar(runs, [run]) for run in self.runs) and any(
             " ".join((name, *arguments)) in self.output
             for name, arguments in programs_run(command)
             if arguments
@@ -123,9 +123,11 @@ class FailureReader:
             return
         runs = self._runs_of(output)
         if not has_failed(output) and not output.ending and not output.refusal:
-            for one in self._found:
+            for one in self._found if output.exit_code in (None, 0) else ():
                 if one.is_open and one.is_solved_by(output.action.command, runs):
-                    one.update(ending="passed", steps=_shown_steps(one.steps))
+                    label = self._label(output)
+                    later = label if label != one.failure.label else ""
+                    one.update(ending="passed", steps=_shown_steps(one.steps), later=later)
             self._note_step(event, runs)
         elif lines := _lines_of(output):
             self._add(event, runs, lines)
@@ -241,12 +243,13 @@ def failures_that_fit(
 
 
 def has_failed(output: Output) -> bool:
-    """Whether the action failed, as its program, its exit code or its count of tests says."""
-    if output.has_failed:
-        return True
-    if output.exit_code not in (None, 0):
-        return looks_like_error(output.text)
-    return is_test(output.action.command) and fails_tests(output.text)
+    """Whether the action failed, as its program, its error or its count of tests says.
+
+    An exit code alone may be an answer: that lines differ, or that a check is still running.
+    """
+    if output.exit_code not in (None, 0) and output.text.strip():
+        return looks_like_error(output.text) or is_test(output.action.command)
+    return output.has_failed or (is_test(output.action.command) and fails_tests(output.text))
 
 
 def _rank(failure: Failure) -> int:
@@ -258,9 +261,12 @@ def _rank(failure: Failure) -> int:
 def _lines(failure: Failure, known: str) -> Iterator[str]:
     times = f" failed {failure.times} times" if failure.times > 1 else ""
     since = ", ".join(PurePosixPath(path).name for path in failure.since[-_MOST_STEPS:])
+    as_run = failure.later.removeprefix("$ ")
     match failure.ending:
         case "passed":
-            then = "passed later"
+            then = (
+                f"passed later as `{one_line(as_run, _LABEL_CHARS)}`" if as_run else "passed later"
+            )
         case "failed":
             then = "failed in another way later"
         case "declined":
@@ -339,9 +345,10 @@ def _acts(command: str) -> bool:
 
 
 def _is_similar(done: Sequence[CommandRun], failed: Sequence[CommandRun]) -> bool:
-    """Whether all that failed ran again by the same program with the same subcommand."""
-    names = {run.words[:2] for run in done}
-    return bool(failed) and all(run.words[:2] in names for run in failed)
+    """Whether all that failed ran again, with other options or on other targets."""
+    return bool(failed) and all(
+        any(run.words[: len(one.words)] == one.words for run in done) for one in failed
+    )
 
 
 def _step(event: Done, changed: Sequence[str]) -> str:

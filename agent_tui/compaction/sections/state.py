@@ -27,11 +27,13 @@ _MOST_COMMITS = 5
 _MOST_SHOWN_COMMITS = 10
 _MOST_UNCOMMITTED = 12
 _AS_LOGGED = ", as of the log"
-_REPLACED = " (replaced by a later"
+_REBASED = " (before a later rebase)"
+"""Its hash may have changed, or another branch may have it as it is."""
+
 _BACK = re.compile(r"HEAD(?:~(?P<count>\d*)|(?P<parents>\^+))")
 """Ancestors of HEAD, as ``git rev-parse`` names them: ``HEAD~2``, ``HEAD^``."""
 
-_MOST_TESTS = 2
+_MOST_TESTS = 3
 _TITLE_CHARS = 120
 _RESULT_CHARS = 160
 _LOOKED_AT_CHARS = 20_000
@@ -71,7 +73,7 @@ class StateReader:
         if not action.command:
             return
         if not output.has_failed:
-            self._mark_replaced(action.command)
+            self._follow_history(action.command)
         folder = normalise_path(folder_of(action.command), self._folders)
         folder = folder if folder.startswith("/") else ""
         for branch, commit, message in COMMIT_LINE.findall(text):
@@ -83,18 +85,19 @@ class StateReader:
         if is_test(action.command):
             self._note_test(output, text)
 
-    def _mark_replaced(self, command: str) -> None:
-        """Mark the known commits that `command` gave other hashes."""
+    def _follow_history(self, command: str) -> None:
+        """Remove the known commits that `command` replaced or undid; mark those it may have moved."""
+        commits = self._state.commits
         for program, arguments in programs_run(command):
-            if program != "git" or not self._state.commits:
+            if program != "git":
                 continue
+            if "rebase" in arguments or {"pull", "--rebase"} <= set(arguments):
+                for commit, text in commits.items():
+                    commits[commit] = f"{text.removesuffix(_REBASED)}{_REBASED}"
             amends = "commit" in arguments and "--amend" in arguments
-            rebases = "rebase" in arguments or {"pull", "--rebase"} <= set(arguments)
             steps = _steps_back(arguments) if "reset" in arguments else int(amends)
-            known = [name for name, text in self._state.commits.items() if _REPLACED not in text]
-            by = "rebase" if rebases else "amend" if amends else "reset"
-            for commit in known if rebases else known[len(known) - min(steps, len(known)) :]:
-                self._state.commits[commit] += f"{_REPLACED} {by})"
+            for commit in list(commits)[-steps:] if steps else ():
+                del commits[commit]
 
     def _follow_tracker(self, action: Action, text: str) -> None:
         for order in tracker_orders(action):
@@ -106,6 +109,8 @@ class StateReader:
                     self._state.titles[item] = title
 
     def _note_test(self, output: Output, text: str) -> None:
+        if output.ending == "cancelled":
+            return
         result = test_counts(text)
         if output.exit_code is not None and (output.exit_code or not result):
             result = f"exit {output.exit_code} {result}".strip()
@@ -161,12 +166,7 @@ def check_lines(state: WorkState) -> list[str]:
 def commit_lines(state: WorkState, repositories: Sequence[RepositoryState]) -> list[str]:
     """The session's commits, one line each: those git names, else those of the log."""
     if not repositories:
-        return [
-            f"- [x] commit{_AS_LOGGED}: {text}"  # its hash is no longer that of a commit
-            if _REPLACED in text
-            else f"- [x] commit {id}{_AS_LOGGED}: {text}"
-            for id, text in state.commits.items()
-        ]
+        return [f"- [x] commit {id}{_AS_LOGGED}: {text}" for id, text in state.commits.items()]
     newest = (list(one.commits.items())[-_MOST_SHOWN_COMMITS:] for one in repositories)
     return [f"- [x] commit {id}: {subject}" for commits in newest for id, subject in commits]
 

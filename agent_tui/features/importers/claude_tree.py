@@ -138,7 +138,7 @@ def claude_details(
         text: The result as the model saw it.
         is_error: Whether the call failed; then it touched no file.
     """
-    if is_error and text == _SKIPPED:
+    if is_error and (text == _SKIPPED or _INTERRUPTED in text[:_HEAD_CHARS]):
         return ToolDetails(ending="cancelled")
     if tool == "Bash":
         return ToolDetails(exit_code=_exit_code(text, is_error=is_error))
@@ -175,6 +175,8 @@ def _answers(noted: JsonObject) -> str:
     )
 
 
+_INTERRUPTED = "[Request interrupted by user for tool use]"
+_HEAD_CHARS = 100
 _SKIPPED = "<tool_use_error>Sibling tool call errored</tool_use_error>"
 """The result of a call that was not run, because one beside it failed."""
 

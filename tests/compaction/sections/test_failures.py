@@ -235,6 +235,38 @@ def test_a_similar_command_that_succeeded_is_told_and_leaves_it_open(counter: To
     assert "git push: open" in told(talk, counter)[0]
 
 
+def test_another_subcommand_is_not_similar(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "gh pr checks 142", "error: no pull request", 1)
+    run(talk, "gh pr diff 142 -- a.go", "+x")
+    assert "similar" not in "\n".join(told(talk, counter))
+
+
+def test_a_success_with_other_options_is_told_as_it_was_run(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "lint run --disable-all ./a", "Error: unknown flag: --disable-all", 3)
+    run(talk, "lint run ./a", "0 issues.")
+    assert "passed later as `lint run ./a` [" in told(talk, counter)[0]
+
+
+def test_what_git_itself_said_to_run_ends_a_failure_of_several_commands() -> None:
+    hint = "error: index.lock: File exists.\nhint:     git rebase --continue"
+    events = ran(
+        ("git fetch origin && git rebase origin/main", hint, 1),
+        ("rm -f .git/index.lock && git rebase --continue", "Successfully rebased", 0),
+    )
+    assert open_errors(events) == ()
+
+
+def test_an_exit_code_without_an_error_is_an_answer() -> None:
+    assert open_errors(ran(("gh pr checks 1", "lint\tpass\t1m\nbot\tpending\t0", 8))) == ()
+    failed, pending = (
+        ("gh pr checks 1", "error: no connection", 1),
+        ("gh pr checks 1", "pending", 8),
+    )
+    assert len(open_errors(ran(failed, pending))) == 1
+
+
 def test_refusals_are_told_and_the_users_words_stand_among_the_users_messages(
     counter: TokenCounter,
 ) -> None:

@@ -741,3 +741,15 @@ def test_a_call_that_was_not_run_because_another_failed_is_no_failure(file: Path
     )
     endings = [one.tool_details.ending for one in results(read_claude_code(file))]
     assert endings == ["cancelled", "cancelled"]
+
+
+def test_a_command_that_the_user_interrupted_is_no_failure(file: Path) -> None:
+    text = "Exit code 137\n[Request interrupted by user for tool use]\nok pkg 0.4s"
+    write(
+        file,
+        said("u1", None, "Go."),
+        replied("a1", "u1", call("t1", command="go test")),
+        result("r1", "a1", "t1", text, is_error=True),
+    )
+    (one,) = results(read_claude_code(file))
+    assert one.tool_details.ending == "cancelled"
