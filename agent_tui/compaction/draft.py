@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from agent_tui.compaction.curation.answer import KeepChoice, Pick, Proof, prove
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
@@ -26,7 +25,6 @@ from agent_tui.compaction.sections.compose import (
     SAID_MOST_SHARE,
     STEP_SHARE,
     TAIL_SHARE,
-    TASK_SHARE,
     WAY_SHARE,
     SectionRooms,
     Sections,
@@ -316,7 +314,9 @@ class _Planner:
         self._path = conversation.path
         self._live = conversation.live
         self._summary = conversation.summary
-        self._record = record = conversation.record
+        choice = request.selection.choice
+        self._has_notes = choice is not None and bool(choice.notes and choice.picks)
+        self._record = record = self._with_failures_of_now(conversation.record)
         self._room = room
         self._counter = counter
         self._folders = folders_of(request)
@@ -329,8 +329,6 @@ class _Planner:
         self._editor = TailEditor(conversation.units, batch_id(self._path, "kept"), counter)
         self._sections_room = room
         self._window = window
-        choice = request.selection.choice
-        self._has_notes = choice is not None and bool(choice.notes and choice.picks)
         self.older = older_than_notes(choice, self._path) if choice is not None else ""
         self._lasting: tuple[Pick, ...] = ()
         self._unused = 0
@@ -444,19 +442,17 @@ class _Planner:
         said = [e.message for e in entries if isinstance(e, MessageEntry) and e.id in kept]
         wanted = (*self._lasting, *request.selection.marked, *chosen)
         picks = [pick for pick in wanted if pick.piece.entry_id not in self._dropped]
-        ids = frozenset(pick.piece.entry_id for pick in picks)
         messages = message_texts(said, UNLIMITED)
-        make = partial(
-            make_sections,
+        rooms = self._rooms
+        sections = make_sections(
             self._record_without(kept),
             room,
             self._counter,
+            rooms=rooms,
             kept=kept,
             notes=self._notes,
             elsewhere="\n".join((way, *messages)),
         )
-        rooms = self._rooms
-        sections = make(rooms=replace(rooms, tasks=0) if picks else rooms)
         self.kept = Kept()
         left = int(room * (1 - TAIL_SHARE)) + rooms.unused - self._size(sections, way)
         needed = tail.files_to_show(entries)
@@ -473,16 +469,6 @@ class _Planner:
                 messages="\n".join(messages),
             )
             left -= self._counter.count_text(self.kept.text)
-            before = self._counter.count_text(sections.before_prose)
-            tasks_room = max(min(left, int(room * TASK_SHARE)), 0)
-            named = {name for pick in chosen for name in (pick.piece.entry_id, pick.piece.path)}
-            is_told = any(
-                {task.entry_id, task.item, self._record.path_of(task)} & named
-                for task in self._record.tasks
-            )
-            rooms = replace(rooms, tasks=0 if is_told else tasks_room)
-            sections = make(chosen=ids, rooms=rooms)
-            left -= self._counter.count_text(sections.before_prose) - before
         if files is None:
             elsewhere = self.kept.paths | self._record.documents_in(sections.before_prose)
             known = [file for file in self._record.files if file.path not in elsewhere]
@@ -495,6 +481,24 @@ class _Planner:
             )
         return sections.with_files(
             file for file in files if file.path not in self.kept.paths or file.path in needed
+        )
+
+    def _with_failures_of_now(self, record: WorkRecord) -> WorkRecord:
+        """`record` without failures that ended before an earlier compaction.
+
+        Beside a model's notes, only those are left that are open, or came after the notes.
+        """
+        choice, entries = self._request.selection.choice, [e.id for e in self._live.entries]
+        if self._has_notes and choice is not None and choice.through in entries:
+            entries = entries[entries.index(choice.through) + 1 :]
+        return replace(
+            record,
+            failures=tuple(
+                failure
+                for failure in record.failures
+                if failure.entry_id in entries
+                or (failure.ending == "open" and not (self._has_notes and failure.since))
+            ),
         )
 
     def _record_without(self, kept: frozenset[str]) -> WorkRecord:

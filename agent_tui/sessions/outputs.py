@@ -58,8 +58,8 @@ _TEST_COMMAND = re.compile(
     r"|\brun\s+(?:test|check|lint|verify)(?![\w-])"
 )
 _TEST_RESULT = re.compile(
-    r"\b\d+ (?:\w+ ){0,2}(?:passed|failed|failures?|errors?|issues?|skipped|tests?|examples?|ok|passing"
-    r"|failing)\b"
+    r"\b\d+ (?:\w+ ){0,2}(?:passed|failed|failures?|errors?|issues?|skipped|tests?|examples?|ok"
+    r"|passing|failing)\b"
     r"|^(?:OK|FAILED|PASS|FAIL|ok|FAIL:)\b|test result:|\bBUILD (?:SUCCESS|FAILURE)",
     re.IGNORECASE,
 )

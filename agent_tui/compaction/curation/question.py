@@ -1,13 +1,14 @@
 """Makes the question to the model from the conversation: what can be kept, and in what space."""
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 
 from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, Staying, TokenBudget
 from agent_tui.compaction.curation.excerpts import earlier_pieces
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
 from agent_tui.compaction.draft import (
     CompactionDraft,
+    Conversation,
     last_exchange_tokens,
     read_conversation,
 )
@@ -17,6 +18,7 @@ from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE
 from agent_tui.compaction.sections.files import paths_shown_in
 from agent_tui.compaction.sections.history import Said, is_filler
 from agent_tui.compaction.summary.templates import template_named
+from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.omissions import one_line
 from agent_tui.tokens import TokenCounter
@@ -67,7 +69,7 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     whole = {e.entry_id for e in spoken if e.entry_id in kept or escape_tags(e.told) in said}
     pieces = read_pieces(
         [unit for unit in own if unit.entry_id not in whole or unit.output is not None],
-        earlier_pieces(summary, counter),
+        (*earlier_pieces(summary, counter), *_tasks_before(conversation, own)),
         record.files,
         record.folders,
         counter,
@@ -116,6 +118,16 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
         through=live.entries[-1].id if live.entries else "",
         earlier=summary,
     )
+
+
+def _tasks_before(conversation: Conversation, own: Sequence[Unit]) -> Iterator[Piece]:
+    """The texts of tasks that neither a message in `own` nor a known file has."""
+    entries, record = {unit.entry_id for unit in own}, conversation.record
+    files = {file.path for file in record.files}
+    for task in record.named_tasks:
+        if task.entry_id not in entries and task.item not in files:
+            lines = tuple(task.text.split("\n"))
+            yield Piece(0, "", "kept", f"the task {task.item}", lines, remark="as it was shown")
 
 
 def _newest(live: LiveConversation, room: int) -> frozenset[str]:

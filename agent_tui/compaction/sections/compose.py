@@ -44,7 +44,13 @@ from agent_tui.compaction.sections.state import (
     pending_lines,
     repository_lines,
 )
-from agent_tui.compaction.sections.task import lists_steps, task_blocks, task_texts
+from agent_tui.compaction.sections.task import (
+    is_document,
+    is_done,
+    lists_steps,
+    task_blocks,
+    task_texts,
+)
 from agent_tui.compaction.sections.way import (
     all_findings,
     way_so_far,
@@ -183,7 +189,8 @@ def read_work(
     new = read_history(path[known:]) if known else events
     said = tuple(_all_said(events, ledger, earlier))
     state = StateReader(earlier.state, folders).read(new)
-    files = tuple(FileReader(folders, earlier.files).read(new))
+    reader = FileReader(folders, earlier.files)
+    files = tuple(reader.read(new))
     for repository in repositories:
         _mark_committed(files, repository, folders)
     begun = items_begun(earlier.state)
@@ -195,9 +202,11 @@ def read_work(
         typed=_typed_parts(said, events, earlier),
         events=events,
         tasks=tuple(
-            _as_it_is_now(task, files, folders, on_disk)
+            now
             for task in tasks
             if lists_steps(task) or normalise_path(task.item, folders) not in changed
+            if not _is_gone(task, reader, folders, on_disk)
+            if not is_done(now := _as_it_is_now(task, files, folders, on_disk))
         ),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
         findings=all_findings(new, earlier.findings),
@@ -261,6 +270,16 @@ def _as_it_is_now(
         if file.is_whole and not file.unseen:
             return task.model_copy(update={"text": file.text})
     return task
+
+
+def _is_gone(
+    task: TaskText, reader: FileReader, folders: Sequence[str], on_disk: ReadFile | None
+) -> bool:
+    """Whether `task` is a document that was removed: by a call, by a commit, or from the disk."""
+    path = normalise_path(task.item, folders)
+    is_inside = is_document(path) and not path.startswith(("/", "~"))
+    is_missing = is_inside and on_disk is not None and on_disk(path) is None
+    return path in reader.gone or is_missing
 
 
 def _running(path: Sequence[Entry], earlier: WorkState) -> dict[str, Job]:

@@ -101,6 +101,9 @@ COMMIT_LINE = re.compile(
 )
 """What git prints for a commit: branch, hash and subject."""
 
+_DELETED = re.compile(r"^ delete mode \d+ (.+)$", re.MULTILINE)
+"""What it prints for each file that a commit removes."""
+
 OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
 _NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
 _EVERYWHERE_NAMES = ("all", "replace_all", "replaceAll")
@@ -307,11 +310,12 @@ def path_shown_by(event: HistoryEvent, folders: Sequence[str]) -> str:
 
 
 class FileReader:
-    """Tracks the files of a conversation."""
+    """Tracks the files of a conversation; `gone` are those that were removed."""
 
     def __init__(self, folders: Sequence[str], earlier: Iterable[KnownFile] = ()) -> None:
         self._folders = folders
         self._files: dict[str, FileState] = {}
+        self.gone: set[str] = set()
         self._clock = 0
         for known in earlier:
             self._clock += 1
@@ -340,6 +344,7 @@ class FileReader:
         normal = normalise_path(path.strip("'\""), self._folders)
         if not normal:
             return None
+        self.gone.discard(normal)
         file = self._files.setdefault(normal, FileState(normal))
         file.last = self._clock
         return file
@@ -397,6 +402,8 @@ class FileReader:
         command, before = output.action.command, ""
         if is_commit(output):
             before = next(iter(COMMIT_LINE.findall(output.text)), ("", "", ""))[1]
+            for path in _DELETED.findall(output.text):
+                self._remove(path)
             for file in self._files.values():
                 file.is_committed = True
         elif output.files is None and not is_looking_around(command) and not is_test(command):
@@ -413,8 +420,10 @@ class FileReader:
     def _remove(self, path: str) -> None:
         """Remove the file `path`, or everything in the folder `path`."""
         gone = normalise_path(path, self._folders)
-        for known in [name for name in self._files if name == gone or name.startswith(f"{gone}/")]:
-            del self._files[known]
+        known = [name for name in self._files if name == gone or name.startswith(f"{gone}/")]
+        for name in known:
+            del self._files[name]
+        self.gone.update((gone, *known))
 
     def _move(self, old: str, new: str) -> list[str]:
         """Rename the file `old`, or the known files in that folder, to `new`.

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.commands import without_folder
+from agent_tui.compaction.sections.commands import runs_of, without_folder
 from agent_tui.compaction.sections.files import COMMIT_LINE, folder_of
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.compaction.sections.task import tracker_orders
@@ -15,7 +15,7 @@ from agent_tui.messages import Job
 from agent_tui.omissions import one_line
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import RepositoryState, WorkState
-from agent_tui.sessions.outputs import is_test, test_counts
+from agent_tui.sessions.outputs import is_test, last_line, test_counts
 from agent_tui.sessions.shell_files import programs_run
 
 _ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^']+)'", re.MULTILINE)
@@ -86,7 +86,7 @@ class StateReader:
             self._note_test(output, text)
 
     def _follow_history(self, command: str) -> None:
-        """Remove the known commits that `command` replaced or undid; mark those it may have moved."""
+        """Remove the commits that `command` replaced or undid; mark what it may have moved."""
         commits = self._state.commits
         for program, arguments in programs_run(command):
             if program != "git":
@@ -116,9 +116,11 @@ class StateReader:
             result = f"exit {output.exit_code} {result}".strip()
         elif output.has_failed:
             result = f"failed {result}".strip()
-        if result:
-            command = without_folder(output.action.command)
-            self._state.tests.pop(command, None)
+        command = without_folder(output.action.command)
+        runs = runs_of(command)
+        for other in [other for other in self._state.tests if runs_of(other) == runs]:
+            del self._state.tests[other]
+        if result := result or last_line(text):
             self._state.tests[command] = one_line(result, _RESULT_CHARS)
 
 

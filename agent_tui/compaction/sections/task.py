@@ -175,6 +175,11 @@ def lists_steps(task: TaskText) -> bool:
     return bool(_TICKED.search(task.text) or _UNTICKED.search(task.text))
 
 
+def is_done(task: TaskText) -> bool:
+    """Whether all boxes of the text are ticked."""
+    return bool(_TICKED.search(task.text)) and not _UNTICKED.search(task.text)
+
+
 def is_document(path: str) -> bool:
     """Whether the file at `path` is prose, as its name says."""
     return PurePosixPath(path).suffix.lower() in _DOCUMENTS
@@ -297,8 +302,8 @@ def _cut_to(text: str, room: int, entry_id: str, counter: TokenCounter) -> str:
 
 
 def _without_ticked(part: str) -> str:
-    is_done = _TICKED.search(part) and not _UNTICKED.search(part)
-    return f"{part.splitlines()[0]}{_DONE_MARK}" if is_done else part
+    has_only_done = _TICKED.search(part) and not _UNTICKED.search(part)
+    return f"{part.splitlines()[0]}{_DONE_MARK}" if has_only_done else part
 
 
 def _rank(part: str) -> int:

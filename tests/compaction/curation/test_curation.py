@@ -29,6 +29,7 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.client import RequestTracker, ignore_usage, unseen
 from agent_tui.sessions.context import build_context
+from agent_tui.sessions.entries import Carryover, Handover, TaskText
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import in_place
 from tests.compaction.sections.scene import numbered
@@ -135,7 +136,7 @@ def test_the_newest_exchange_is_not_offered_as_it_stays(talk: Talk, counter: Tok
     assert newest.line not in ask.text
 
 
-async def test_what_was_chosen_has_room_before_the_texts_of_tasks(
+async def test_of_the_task_only_what_was_chosen_stands_there(
     talk: Talk, counter: TokenCounter
 ) -> None:
     item = "\n".join(f"Part {n} has to do what it should." for n in range(80))
@@ -143,15 +144,24 @@ async def test_what_was_chosen_has_room_before_the_texts_of_tasks(
     for number in range(4):
         talk.reply(f"answer {number} of the printer " + "as it should be " * 40)
         talk.user(f"question {number} of the printer " + "please look at this " * 30)
+    request = request_of(talk)
 
     async def summary_of(wanted: str) -> str:
         answer = f"<notes>\n{GOOD}\n</notes>\n<keep>\n{wanted}\n</keep>"
-        return (await compact(Writer([answer]), counter, request_of(talk))).summary
+        return (await compact(Writer([answer]), counter, request)).summary
 
-    assert "\n".join(LINES[:160]) in await summary_of("#1 1-160")
-    assert "<task-text>\n### 12 (as it was shown then)\nPart 0 has" in await summary_of("#1 1-20")
-    (shown,) = (p for p in ask_of(request_of(talk), counter=counter).pieces if "gh" in p.label)
-    assert "<task-text>" not in await summary_of(f"#{shown.number} 5-9")
+    assert "Part 0 has" not in await summary_of("#1 1-20")
+    (shown,) = (p for p in ask_of(request, counter=counter).pieces if "gh" in p.label)
+    summary = await summary_of(f"#{shown.number} 5-9")
+    assert "Part 4 has" in summary
+    assert "<task-text>" not in summary
+
+
+def test_a_task_of_an_earlier_session_can_be_chosen(talk: Talk, counter: TokenCounter) -> None:
+    item = TaskText(item="12", text="Do all of this.\n" * 20, entry_id="gone")
+    previous = Carryover(handover=Handover(tasks=(item,)))
+    ask = ask_of(replace(request_of(talk), previous=previous), counter=counter)
+    assert "the task 12 1-21, " in ask.text
 
 
 async def test_a_document_of_the_task_that_was_chosen_does_not_stand_twice(

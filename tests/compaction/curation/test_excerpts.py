@@ -192,7 +192,7 @@ def test_checks_that_passed_and_repeats_of_a_command_are_a_series(counter: Token
         ("pytest -q", "90 passed in 2.00s", 0),
         ("go test ./...", "ok\t3 tests passed in 1 s", 0),
         ("pytest -q a", "1 failed, 2 passed in 0.10s", 1),
-        ("cd a && npm run check 2>&1 | head -60", lines, 0),
+        ("cd a && npm run build 2>&1 | head -60", lines, 0),
         ("git log --oneline -3", "1234567 one\n2345678 two", 0),
     ):
         talk.tool("bash", {"command": command}, output, is_error=code > 0, exit_code=code)
@@ -200,7 +200,7 @@ def test_checks_that_passed_and_repeats_of_a_command_are_a_series(counter: Token
         "passing checks",
         "passing checks",
         "pytest",
-        "npm run check",
+        "npm run build",
         "git log",
     ]
 
@@ -481,22 +481,23 @@ def test_what_a_tag_names_is_exact(talk: Talk, counter: TokenCounter) -> None:
     assert not again.is_lasting
 
 
-CODE = """\
-type First struct {
-	a int
-	b int
-}
-type Second struct {
-	c int
-
-	d int
-}
-func run() {
-	one()
-	two()
-
-	three()
-}""".split("\n")
+CODE = [
+    "type First struct {",
+    "\ta int",
+    "\tb int",
+    "}",
+    "type Second struct {",
+    "\tc int",
+    "",
+    "\td int",
+    "}",
+    "func run() {",
+    "\tone()",
+    "\ttwo()",
+    "",
+    "\tthree()",
+    "}",
+]
 
 
 @pytest.mark.parametrize(

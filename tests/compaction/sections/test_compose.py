@@ -254,7 +254,7 @@ def test_a_document_of_the_task_is_as_commands_left_it_on_the_disk(counter: Toke
     lines = ["# Plan", "- [ ] parser", "- [ ] printer", *(f"Note {n}." for n in range(20))]
     talk.tool("read", {"path": "plan.md"}, numbered(lines))
     run(talk, "sed -i 's/\\[ \\]/[x]/' plan.md", "")
-    now = "\n".join(lines).replace("[ ]", "[x]")
+    now = "\n".join(lines).replace("[ ] parser", "[x] parser")
     record = record_of(talk.path, on_disk={"plan.md": now}.get)
     assert [task.text for task in record.tasks] == [now]
 
@@ -264,10 +264,28 @@ def test_a_document_of_the_task_that_stands_whole_is_named(counter: TokenCounter
     lines = ["# Plan", "- [ ] a </summary> tag", *(f"Note {n}." for n in range(90))]
     talk.tool("read", {"path": "plan.md"}, numbered(lines))
     record = record_of(talk.path)
-    for room, whole in ((4_000, {"plan.md"}), (200, set())):
-        sections = make_sections(record, 4_000, counter, rooms=SectionRooms(room))
+    for room, whole in ((40_000, {"plan.md"}), (2_000, set())):
+        sections = make_sections(record, room, counter)
         assert "# Plan" in sections.before_prose
         assert record.documents_in(sections.before_prose) == whole
+
+
+def test_a_document_that_is_gone_or_done_is_no_task() -> None:
+    def tasks_after(command: str, output: str, on_disk: ReadFile | None = None) -> list[str]:
+        talk = begun("Please work through docs/plan.md.")
+        lines = ["# Plan", "- [ ] parser", *(f"Note {n}." for n in range(20))]
+        talk.tool("read", {"path": "docs/plan.md"}, numbered(lines))
+        run(talk, command, output)
+        return [task.item for task in record_of(talk.path, on_disk=on_disk).tasks]
+
+    commit = "[main 1234567] Clean\n 1 file changed\n delete mode 100644 docs/{}.md"
+    assert tasks_after("ls", "") == ["docs/plan.md"]
+    assert tasks_after("git rm docs/plan.md", "") == []
+    assert tasks_after("git add -A && git commit -m Clean", commit.format("plan")) == []
+    assert tasks_after("git commit -am Clean", commit.format("x")) == ["docs/plan.md"]
+    assert tasks_after("ls", "", {}.get) == []
+    done = {"docs/plan.md": "# Plan\n- [x] parser"}
+    assert tasks_after("sed -i s/x/y/ docs/plan.md", "", done.get) == []
 
 
 def test_a_plan_that_commands_ticked_stands_once_as_it_is_on_the_disk(counter: TokenCounter):

@@ -292,6 +292,17 @@ def test_the_three_checks_run_last_are_told() -> None:
     ]
 
 
+def test_a_newer_run_of_the_same_check_takes_the_place_of_the_last() -> None:
+    state = state_of(
+        ("npm run check", "error TS2339: x", 2),
+        ("cd /project && npm run check 2>&1 | tail -3", "Checked 238 files.", 0),
+    )
+    assert check_lines(state) == ["- `npm run check 2>&1 | tail -3` -> exit 0"]
+    piped = called(("bash", {"command": "npm run check | tail -3"}, "Checked 238 files."))
+    again = StateReader(state, FOLDERS).read(piped)
+    assert check_lines(again) == ["- `npm run check | tail -3` -> Checked 238 files."]
+
+
 def test_a_run_that_the_user_interrupted_has_no_result() -> None:
     talk = begun()
     details = ToolDetails(exit_code=137, ending="cancelled")
