@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from agent_tui.compaction.curation.answer import KeepChoice, Pick, Proof, prove
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
+from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.curation.since import notes_now, older_than_notes
 from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
 from agent_tui.compaction.plan import (
@@ -55,6 +56,7 @@ _EARLIER_SHARE = 0.10
 _LEAST_GAIN_TOKENS = 150
 """Least saving beside a model's notes; asking one for less is not worth it."""
 
+_FILLER_LINE_TOKENS = 3
 _LEAST_ROOM_TOKENS = 300
 _LEAST_STEP_TOKENS = 50
 _LEAST_SECTIONS_SHARE = 0.4
@@ -263,6 +265,17 @@ def _fit(
 
 def _choosing(request: CompactionRequest, choice: KeepChoice) -> CompactionRequest:
     return replace(request, selection=replace(request.selection, choice=choice))
+
+
+def draft_beside(
+    request: CompactionRequest, notes_tokens: int, texts_tokens: int, *, counter: TokenCounter
+) -> CompactionDraft:
+    """The draft as it will be beside notes and chosen texts of these sizes."""
+    through = in_force(request.path)[-1].id
+    lines = tuple(f"-{number}" for number in range(texts_tokens // _FILLER_LINE_TOKENS + 1))
+    filler = Pick(Piece(0, "", "kept", "", lines))
+    choice = KeepChoice("- " * max(notes_tokens, 1), (filler,), request.model, through)
+    return make_draft(_choosing(request, choice), counter=counter)
 
 
 def draft_choice(
