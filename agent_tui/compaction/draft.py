@@ -394,7 +394,7 @@ class _Planner:
         """The newest messages beside `files`, the newest exchange within its share."""
         shown = {file.path: file for file in files}
         tail = self._editor.lines_for_what_stands_elsewhere(
-            self._live, shown, self._folders, self._room, self._record.files
+            self._live, shown, self._folders, self._room, self._record.files, self._written
         )
         if not self._live.cuts:
             return tail
@@ -402,6 +402,12 @@ class _Planner:
         return self._editor.shorten_newest(
             self._live, tail, self._live.cuts[-1], most, self._request.on_disk
         )
+
+    @property
+    def _written(self) -> frozenset[str]:
+        """The changed files other than the newest one, if a model chose what it needs of them."""
+        changed = [file.path for file in self._record.files if file.is_changed]
+        return frozenset(changed[1:] if self._has_notes else ())
 
     def _left(
         self, sections: Sections, way: tuple[str, tuple[str, ...]], tail: Tail, cut: int
