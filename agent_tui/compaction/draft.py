@@ -170,7 +170,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         TargetTooSmallError: The target is a limit, and less than the smallest draft.
     """
     conversation = read_conversation(request, counter)
-    live, summary, whole = conversation.live, conversation.summary, conversation.room
+    live, summary = conversation.live, conversation.summary
     is_exchange = live.is_exchange or (summary and "assistant" in live.roles)
     if (
         not is_exchange
@@ -180,6 +180,23 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         raise NothingToCompactError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
+    draft = _draft_of(request, conversation, counter)
+    if request.occasion == "limit":
+        return draft
+    gained = draft.tokens_before(request) - draft.tokens_after(request, counter)
+    beside_notes = gained + counter.count_text(draft.notes)
+    if gained <= 0 or beside_notes < _LEAST_GAIN_TOKENS:
+        raise NothingToCompactError(
+            "Nothing to compact: the conversation is already smaller than a summary of it."
+        )
+    return draft
+
+
+def _draft_of(
+    request: CompactionRequest, conversation: Conversation, counter: TokenCounter
+) -> CompactionDraft:
+    """The draft for `request`, whatever it gains."""
+    live, summary, whole = conversation.live, conversation.summary, conversation.room
     path, record = conversation.path, conversation.record
 
     def draft_within(room: int, window: int) -> CompactionDraft:
@@ -204,16 +221,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
     is_unanswered = bool(live.cuts) and live.roles[live.cuts[-1]] == "user"
     has_newest = request.occasion != "limit"
     ways = [has_newest, False] if request.wants_summary and is_unanswered else [has_newest]
-    draft = _fit(request, draft_within, whole, live.pinned_tokens, counter, ways)
-    if request.occasion == "limit":
-        return draft
-    gained = draft.tokens_before(request) - draft.tokens_after(request, counter)
-    beside_notes = gained + counter.count_text(draft.notes)
-    if gained <= 0 or beside_notes < _LEAST_GAIN_TOKENS:
-        raise NothingToCompactError(
-            "Nothing to compact: the conversation is already smaller than a summary of it."
-        )
-    return draft
+    return _fit(request, draft_within, whole, live.pinned_tokens, counter, ways)
 
 
 def _fit(
@@ -268,14 +276,19 @@ def _choosing(request: CompactionRequest, choice: KeepChoice) -> CompactionReque
 
 
 def draft_beside(
-    request: CompactionRequest, notes_tokens: int, texts_tokens: int, *, counter: TokenCounter
+    request: CompactionRequest,
+    conversation: Conversation,
+    notes_tokens: int,
+    texts_tokens: int,
+    *,
+    counter: TokenCounter,
 ) -> CompactionDraft:
     """The draft as it will be beside notes and chosen texts of these sizes."""
-    through = in_force(request.path)[-1].id
-    lines = tuple(f"-{number}" for number in range(texts_tokens // _FILLER_LINE_TOKENS + 1))
+    through = conversation.path[-1].id
+    lines = tuple(f"-{number}" for number in range(max(texts_tokens, 0) // _FILLER_LINE_TOKENS + 1))
     filler = Pick(Piece(0, "", "kept", "", lines))
     choice = KeepChoice("- " * max(notes_tokens, 1), (filler,), request.model, through)
-    return make_draft(_choosing(request, choice), counter=counter)
+    return _draft_of(_choosing(request, choice), conversation, counter)
 
 
 def draft_choice(

@@ -331,9 +331,9 @@ def _is_diff(lines: Sequence[str]) -> bool:
 
 def _path_in_diff(lines: Sequence[str], first: int) -> str:
     """The file of the hunk at index `first` of a diff, unless its header comes with or after it."""
-    for at in range(first, -1, -1):
-        if found := _DIFF_FILE.match(lines[at]):
-            return found["path"] if at < first else ""
+    for before, line in enumerate(reversed(lines[: first + 1])):
+        if found := _DIFF_FILE.match(line):
+            return found["path"] if before else ""
     return ""
 
 

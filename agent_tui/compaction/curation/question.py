@@ -76,7 +76,7 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     for _ in range(_TRIALS):
         free = max(room - tail - sum(sizes.values()), least)
         notes = min(max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS), most_notes)
-        draft = draft_beside(request, notes, free - notes, counter=counter)
+        draft = draft_beside(request, conversation, notes, free - notes, counter=counter)
         sizes = _sizes_of(draft, counter)
     free = max(room - tail - sum(sizes.values()), least)
     said = _block(draft.before_notes, _SAID)
