@@ -164,6 +164,37 @@ def test_a_task_of_an_earlier_session_can_be_chosen(talk: Talk, counter: TokenCo
     assert "the task 12 1-21, " in ask.text
 
 
+def test_beside_notes_stand_failures_that_are_open_or_newer(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please mend the parser of a.py.")
+    talk.tool("read", {"path": "a.py"}, numbered(LINES))
+
+    def run(command: str, output: str, code: int = 0) -> None:
+        talk.tool("bash", {"command": command}, output, is_error=code > 0, exit_code=code)
+
+    run("make one", "error: the first part is broken", 2)
+    run("make one", "done")
+    run("make two", "error: the second part is broken", 2)
+    for number in range(12):
+        talk.reply(f"answer {number} of the parser " + "as it should be " * 40)
+        talk.user(f"question {number} of the parser " + "please look at this " * 30)
+    request = request_of(talk)
+    through = talk.path[-1].id
+    (file,) = (p for p in ask_of(request, counter=counter).pieces if p.path == "a.py")
+    choice = KeepChoice(GOOD, (Pick(file, ((1, 5),)),), MODEL, through)
+    run("make three", "error: the third part is broken", 2)
+    run("make three", "done")
+    for number in range(40):
+        talk.reply(f"answer {number} of the printer " + "as it should be " * 40)
+        talk.user(f"question {number} of the printer " + "please look at this " * 30)
+    after = replace(request_of(talk, target=9_000), asking=Asking(), occasion="threshold")
+    alone = make_draft(after, counter=counter).after_notes
+    assert [f"the {n} part" in alone for n in ("first", "second", "third")] == [True] * 3
+    noted = make_draft(replace(after, selection=Selection(choice=choice)), counter=counter)
+    shown = noted.after_notes
+    assert [f"the {n} part" in shown for n in ("first", "second", "third")] == [False, True, True]
+
+
 async def test_a_document_of_the_task_that_was_chosen_does_not_stand_twice(
     talk: Talk, counter: TokenCounter
 ) -> None:

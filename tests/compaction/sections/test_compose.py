@@ -95,11 +95,16 @@ def made(record: WorkRecord, room: int, counter: TokenCounter) -> Sections:
     return sections.with_files(choose_files(record.files, int(FILES_SHARE * room), counter))
 
 
-def test_notes_of_a_model_take_the_place_of_findings(counter: TokenCounter) -> None:
+def test_notes_of_a_model_take_the_place_of_what_code_would_choose(counter: TokenCounter) -> None:
     record = record_of(work().path)
-    with_notes = make_sections(record, 10_000, counter, rooms=SectionRooms(are_noted=True))
-    assert "<findings>" in make_sections(record, 10_000, counter).after_prose
-    assert "<findings>" not in with_notes.after_prose
+    rule = Ledger(pinned=("Never touch the parser.",), modified_files=("a.py", "/tmp/a.txt"))
+    record = replace(record, ledger=rule)
+    alone = blocks(text_of(make_sections(record, 10_000, counter)))
+    noted = make_sections(record, 10_000, counter, rooms=SectionRooms(are_noted=True))
+    gone = {"pinned-constraints", "task-text", "findings", "modified-files"}
+    assert gone <= alone.keys()
+    assert alone["modified-files"] == "a.py"
+    assert gone.isdisjoint(blocks(text_of(noted)))
 
 
 def test_each_section_says_its_part_in_the_order_of_what_changes_least(
