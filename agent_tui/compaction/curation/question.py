@@ -15,12 +15,12 @@ from agent_tui.compaction.draft import (
     read_conversation,
 )
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE
+from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE, WorkRecord
 from agent_tui.compaction.sections.files import paths_shown_in
 from agent_tui.compaction.sections.history import Replied, Said, is_filler, with_short_paths
 from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.tiers.describe import action_label
-from agent_tui.compaction.tiers.model import Unit
+from agent_tui.compaction.tiers.model import UNEDITED, Unit
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.messages import AssistantMessage
 from agent_tui.omissions import one_line
@@ -80,13 +80,14 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
         sizes = _sizes_of(draft, counter)
     free = max(room - tail - sum(sizes.values()), least)
     said = _block(draft.before_notes, _SAID)
-    edits = {edit.target_id: edit for edit in draft.plan.edits}
+    edited = {edit.target_id for edit in draft.plan.edits}
+    edited |= {unit.entry_id for unit in own if unit.edited_tier > UNEDITED}
     kept = {entry.id for entry in draft.plan.kept_entries}
     spoken = [event for event in record.events if isinstance(event, Said)]
     events = pairwise(record.events)
     answered = [a for a, b in events if isinstance(a, Replied) and isinstance(b, Said)]
     before = [e for e in spoken if e.entry_id not in kept and not is_filler(e.text)]
-    whole = {e.entry_id for e in spoken if e.entry_id in kept or escape_tags(e.told) in said}
+    whole = {e.entry_id for e in spoken if e.entry_id in kept or _as_shown(e, record) in said}
     pieces = read_pieces(
         [unit for unit in own if unit.entry_id not in whole or unit.output is not None],
         (*earlier_pieces(summary, counter), *_tasks_before(conversation, own)),
@@ -100,7 +101,6 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     target = request.sizes.overhead + live.pinned_tokens + room
     most_notes = min(max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS), most_notes)
     newest = [unit for unit in own if unit.entry_id in kept]
-    shortened = [unit for unit in newest if unit.entry_id in edits]
     return Ask(
         units=own,
         pieces=pieces,
@@ -117,11 +117,11 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
                     for tag, block in _blocks_that_stay(draft).items()
                     if tag != _SAID
                 },
-                _NEWEST: _newest_words(newest, edits.keys()).replace(f"{record.folders[0]}/", ""),
+                _NEWEST: _newest_words(newest, edited).replace(f"{record.folders[0]}/", ""),
             },
-            messages=[_told(event, said, record.folders, counter) for event in before],
-            entries=kept - edits.keys(),
-            shortened=frozenset(unit.entry_id for unit in shortened),
+            messages=[_told(event, _as_shown(event, record), said, counter) for event in before],
+            entries=kept - edited,
+            shortened=kept & edited,
         ),
         budget=TokenBudget(
             used=request.sizes.used_estimate,
@@ -158,7 +158,8 @@ def _newest_words(newest: Sequence[Unit], edited: Set[str]) -> str:
         actions = [unit.output.action] if unit.output is not None else map(action_of, calls)
         for label in map(action_label, actions) if is_long or unit.entry_id in edited else ():
             (shortened if unit.entry_id in edited else whole).append(label)
-    named = (("whole", whole), ("shortened", shortened))
+    in_full = [label for label in whole if label not in shortened]
+    named = (("whole", in_full), ("shortened", shortened))
     parts = (f"{how}: {'; '.join(dict.fromkeys(which))}" for how, which in named if which)
     return ". ".join(parts)
 
@@ -179,11 +180,12 @@ def _block(text: str, tag: str) -> str:
     return found[0] if found else ""
 
 
-def _told(
-    event: Said, block: str, folders: Sequence[str], counter: TokenCounter
-) -> tuple[int, str, int]:
-    """How `block` shows what the user said, see `Staying.messages`."""
-    text = escape_tags(with_short_paths(event.told, folders))
+def _as_shown(event: Said, record: WorkRecord) -> str:
+    return escape_tags(with_short_paths(event.told, record.folders))
+
+
+def _told(event: Said, text: str, block: str, counter: TokenCounter) -> tuple[int, str, int]:
+    """How `block` shows the `text` that the user said, see `Staying.messages`."""
     end = "$" if len(text) <= _OPENING_CHARS else ""
     opening = re.escape(text[:_OPENING_CHARS])
     number = re.search(rf"^\((\d+)\) {opening}{end}", block, re.MULTILINE)

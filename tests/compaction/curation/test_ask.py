@@ -15,6 +15,7 @@ from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.summary.templates import STRUCTURED
 from agent_tui.config import CompactionSettings
+from agent_tui.messages import JsonObject, ToolDetails
 from agent_tui.providers.base import ModelRef
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import numbered
@@ -93,6 +94,16 @@ def test_the_users_messages_stay_and_those_that_are_cut_are_named() -> None:
     assert '(11) "message 11"; ' in text
     assert '(35) "message 35" (shortened, 90 tokens); ' in text
     assert "The 10 before these stay, too, shortened: (2). Newer ones stay." in text
+
+
+def test_a_refusal_is_told_with_the_number_under_which_it_stays() -> None:
+    talk = a_talk()
+    words = ToolDetails(ending="declined", user_words="never touch it")
+    call: JsonObject = {"path": "/project/src/a.py", "old": "x", "new": "y"}
+    talk.tool("edit", call, "Refused.", is_error=True, details=words)
+    for number in range(40):
+        talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
+    assert re.search(r'; \(\d+\) "refused edit of ', ask_of(talk, 10_000).text)
 
 
 def test_the_newest_messages_say_what_of_them_stays_whole() -> None:
