@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 from agent_tui.compaction.curation.answer import KeepChoice, Pick, Proof, prove
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
+from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.curation.since import notes_now, older_than_notes
 from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
 from agent_tui.compaction.plan import (
@@ -24,8 +24,8 @@ from agent_tui.compaction.sections.compose import (
     NEWEST_SHARE,
     RULES_SHARE,
     SAID_MOST_SHARE,
+    STEP_SHARE,
     TAIL_SHARE,
-    TASK_SHARE,
     WAY_SHARE,
     SectionRooms,
     Sections,
@@ -56,6 +56,7 @@ _EARLIER_SHARE = 0.10
 _LEAST_GAIN_TOKENS = 150
 """Least saving beside a model's notes; asking one for less is not worth it."""
 
+_FILLER_LINE_TOKENS = 3
 _LEAST_ROOM_TOKENS = 300
 _LEAST_STEP_TOKENS = 50
 _LEAST_SECTIONS_SHARE = 0.4
@@ -169,7 +170,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         TargetTooSmallError: The target is a limit, and less than the smallest draft.
     """
     conversation = read_conversation(request, counter)
-    live, summary, whole = conversation.live, conversation.summary, conversation.room
+    live, summary = conversation.live, conversation.summary
     is_exchange = live.is_exchange or (summary and "assistant" in live.roles)
     if (
         not is_exchange
@@ -179,6 +180,23 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
         raise NothingToCompactError(
             "Nothing to compact: less than one exchange since the start or the last compaction."
         )
+    draft = _draft_of(request, conversation, counter)
+    if request.occasion == "limit":
+        return draft
+    gained = draft.tokens_before(request) - draft.tokens_after(request, counter)
+    beside_notes = gained + counter.count_text(draft.notes)
+    if gained <= 0 or beside_notes < _LEAST_GAIN_TOKENS:
+        raise NothingToCompactError(
+            "Nothing to compact: the conversation is already smaller than a summary of it."
+        )
+    return draft
+
+
+def _draft_of(
+    request: CompactionRequest, conversation: Conversation, counter: TokenCounter
+) -> CompactionDraft:
+    """The draft for `request`, whatever it gains."""
+    live, summary, whole = conversation.live, conversation.summary, conversation.room
     path, record = conversation.path, conversation.record
 
     def draft_within(room: int, window: int) -> CompactionDraft:
@@ -203,16 +221,7 @@ def make_draft(request: CompactionRequest, *, counter: TokenCounter) -> Compacti
     is_unanswered = bool(live.cuts) and live.roles[live.cuts[-1]] == "user"
     has_newest = request.occasion != "limit"
     ways = [has_newest, False] if request.wants_summary and is_unanswered else [has_newest]
-    draft = _fit(request, draft_within, whole, live.pinned_tokens, counter, ways)
-    if request.occasion == "limit":
-        return draft
-    gained = draft.tokens_before(request) - draft.tokens_after(request, counter)
-    beside_notes = gained + counter.count_text(draft.notes)
-    if gained <= 0 or beside_notes < _LEAST_GAIN_TOKENS:
-        raise NothingToCompactError(
-            "Nothing to compact: the conversation is already smaller than a summary of it."
-        )
-    return draft
+    return _fit(request, draft_within, whole, live.pinned_tokens, counter, ways)
 
 
 def _fit(
@@ -266,6 +275,22 @@ def _choosing(request: CompactionRequest, choice: KeepChoice) -> CompactionReque
     return replace(request, selection=replace(request.selection, choice=choice))
 
 
+def draft_beside(
+    request: CompactionRequest,
+    conversation: Conversation,
+    notes_tokens: int,
+    texts_tokens: int,
+    *,
+    counter: TokenCounter,
+) -> CompactionDraft:
+    """The draft as it will be beside notes and chosen texts of these sizes."""
+    through = conversation.path[-1].id
+    lines = tuple(f"-{number}" for number in range(max(texts_tokens, 0) // _FILLER_LINE_TOKENS + 1))
+    filler = Pick(Piece(0, "", "kept", "", lines))
+    choice = KeepChoice("- " * max(notes_tokens, 1), (filler,), request.model, through)
+    return _draft_of(_choosing(request, choice), conversation, counter)
+
+
 def draft_choice(
     request: CompactionRequest, choice: KeepChoice, *, counter: TokenCounter
 ) -> tuple[CompactionDraft, Proof]:
@@ -315,21 +340,21 @@ class _Planner:
         self._path = conversation.path
         self._live = conversation.live
         self._summary = conversation.summary
-        self._record = record = conversation.record
+        choice = request.selection.choice
+        self._has_notes = choice is not None and bool(choice.notes and choice.picks)
+        self._record = record = self._with_failures_of_now(conversation.record)
         self._room = room
         self._counter = counter
         self._folders = folders_of(request)
         marks = read_marks(self._path)
         self._dropped = marks.dropped | marks.emptied
         self._tasks = frozenset(task.entry_id for task in record.tasks)
-        self._committed = [file for file in record.files if file.is_changed and file.is_committed]
-        for file in self._committed:
-            complete_file(file, request.on_disk)
+        for file in record.files:
+            if file.is_changed:
+                complete_file(file, request.on_disk)
         self._editor = TailEditor(conversation.units, batch_id(self._path, "kept"), counter)
         self._sections_room = room
         self._window = window
-        choice = request.selection.choice
-        self._has_notes = choice is not None and bool(choice.notes and choice.picks)
         self.older = older_than_notes(choice, self._path) if choice is not None else ""
         self._lasting: tuple[Pick, ...] = ()
         self._unused = 0
@@ -382,7 +407,7 @@ class _Planner:
         """The newest messages beside `files`, the newest exchange within its share."""
         shown = {file.path: file for file in files}
         tail = self._editor.lines_for_what_stands_elsewhere(
-            self._live, shown, self._folders, self._room, self._committed
+            self._live, shown, self._folders, self._room, self._record.files, self._written
         )
         if not self._live.cuts:
             return tail
@@ -390,6 +415,12 @@ class _Planner:
         return self._editor.shorten_newest(
             self._live, tail, self._live.cuts[-1], most, self._request.on_disk
         )
+
+    @property
+    def _written(self) -> frozenset[str]:
+        """The changed files other than the newest one, if a model chose what it needs of them."""
+        changed = [file.path for file in self._record.files if file.is_changed]
+        return frozenset(changed[1:] if self._has_notes else ())
 
     def _left(
         self, sections: Sections, way: tuple[str, tuple[str, ...]], tail: Tail, cut: int
@@ -419,7 +450,8 @@ class _Planner:
         for place in sorted((place for place in self._live.cuts if place < cut), reverse=True):
             whole = sum(tail.tokens[place:cut])
             if whole > left:
-                filled = self._editor.fill(self._live, tail, place, cut, left, self._tasks)
+                most = min(left, int(self._room * STEP_SHARE))
+                filled = self._editor.fill(self._live, tail, place, cut, most, self._tasks)
                 if filled is None:
                     break
                 tail = filled
@@ -442,19 +474,17 @@ class _Planner:
         said = [e.message for e in entries if isinstance(e, MessageEntry) and e.id in kept]
         wanted = (*self._lasting, *request.selection.marked, *chosen)
         picks = [pick for pick in wanted if pick.piece.entry_id not in self._dropped]
-        ids = frozenset(pick.piece.entry_id for pick in picks)
         messages = message_texts(said, UNLIMITED)
-        make = partial(
-            make_sections,
+        rooms = self._rooms
+        sections = make_sections(
             self._record_without(kept),
             room,
             self._counter,
+            rooms=rooms,
             kept=kept,
             notes=self._notes,
             elsewhere="\n".join((way, *messages)),
         )
-        rooms = self._rooms
-        sections = make(rooms=replace(rooms, tasks=0) if picks else rooms)
         self.kept = Kept()
         left = int(room * (1 - TAIL_SHARE)) + rooms.unused - self._size(sections, way)
         needed = tail.files_to_show(entries)
@@ -471,16 +501,6 @@ class _Planner:
                 messages="\n".join(messages),
             )
             left -= self._counter.count_text(self.kept.text)
-            before = self._counter.count_text(sections.before_prose)
-            tasks_room = max(min(left, int(room * TASK_SHARE)), 0)
-            named = {name for pick in chosen for name in (pick.piece.entry_id, pick.piece.path)}
-            is_told = any(
-                {task.entry_id, task.item, self._record.path_of(task)} & named
-                for task in self._record.tasks
-            )
-            rooms = replace(rooms, tasks=0 if is_told else tasks_room)
-            sections = make(chosen=ids, rooms=rooms)
-            left -= self._counter.count_text(sections.before_prose) - before
         if files is None:
             elsewhere = self.kept.paths | self._record.documents_in(sections.before_prose)
             known = [file for file in self._record.files if file.path not in elsewhere]
@@ -493,6 +513,24 @@ class _Planner:
             )
         return sections.with_files(
             file for file in files if file.path not in self.kept.paths or file.path in needed
+        )
+
+    def _with_failures_of_now(self, record: WorkRecord) -> WorkRecord:
+        """`record` without failures that ended before an earlier compaction.
+
+        Beside a model's notes, only those are left that are open, or came after the notes.
+        """
+        choice, entries = self._request.selection.choice, [e.id for e in self._live.entries]
+        if self._has_notes and choice is not None and choice.through in entries:
+            entries = entries[entries.index(choice.through) + 1 :]
+        return replace(
+            record,
+            failures=tuple(
+                failure
+                for failure in record.failures
+                if failure.entry_id in entries
+                or (failure.ending == "open" and not (self._has_notes and failure.since))
+            ),
         )
 
     def _record_without(self, kept: frozenset[str]) -> WorkRecord:

@@ -116,9 +116,22 @@ def fit_texts(
         first, last = (first + 1, last) if takes_first else (first, last - 1)
     mark = [omission_mark(f"{last - first} messages")] if first < last else []
     text = "\n\n".join([*texts[:first], *mark, *texts[last:]])
-    while counter.count_text(text) > room_tokens:  # one text alone exceeds the space
-        text = text[: len(text) * 9 // 10]
-    return text
+    return beginning_of(text, room_tokens, counter)  # one text alone may exceed the space
+
+
+def beginning_of(text: str, max_tokens: int, counter: TokenCounter) -> str:
+    """As much of the beginning of `text` as fits into `max_tokens`.
+
+    It ends with a line if that costs less than a quarter of it.
+    """
+    tokens = counter.count_text(text)
+    if tokens <= max_tokens:
+        return text
+    head = text[: len(text) * max(max_tokens, 0) // tokens]
+    while head and counter.count_text(head) > max_tokens:
+        head = head[: len(head) * 9 // 10]
+    lines = head.rpartition("\n")[0]
+    return lines if 4 * len(lines) > 3 * len(head) else head
 
 
 def _message_text(message: Message, limits: TextLimits) -> str:

@@ -126,7 +126,7 @@ class Failure(Stored):
     ``label`` is the command or the tool with its path, ``lines`` are those of its error. ``times``
     counts the same failure in a row. ``said`` is the model's next reply. ``steps`` is what was done
     until the same call passed, or failed in another way. ``since`` are files it names that changed
-    later, ``later`` is a similar command that succeeded.
+    later, ``later`` is another command that succeeded: a similar one, or one that shows the end.
     """
 
     label: str
@@ -202,7 +202,6 @@ class Handover(Stored):
     state: WorkState = Field(default_factory=WorkState)
     findings: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
-    commands: tuple[str, ...] = ()
     files: tuple[KnownFile, ...] = ()
     way: tuple[str, ...] = ()
 

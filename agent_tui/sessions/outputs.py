@@ -18,6 +18,7 @@ from agent_tui.messages import (
 )
 from agent_tui.omissions import one_line
 from agent_tui.sessions.actions import PATH_ARGUMENTS, Action, ActionKind, Output, tool_kind
+from agent_tui.sessions.shell_files import programs_run
 
 _ERROR_LINE = re.compile(
     r"\b(error|exception|failed|failure|fatal|panic|denied|not found|no such|cannot|could not)\b"
@@ -54,10 +55,11 @@ _TEST_COMMAND = re.compile(
     r"\b(?:pytest|jest|vitest|mocha|ava|tox|nox|rspec|phpunit|ctest|unittest|nosetests|playwright"
     r"|(?:go|cargo|mix|swift|deno|bun|dotnet|zig|flutter|dart|sbt|mvnw?|gradlew?|make|rake|bazel)"
     r"(?:\s+\S+)*?\s+(?:test|check|verify)\b|(?:npm|pnpm|yarn)\s+(?:run\s+)?t(?:est)?\b)"
+    r"|\brun\s+(?:test|check|lint|verify)(?![\w-])"
 )
 _TEST_RESULT = re.compile(
-    r"\b\d+ (?:\w+ ){0,2}(?:passed|failed|failures?|errors?|skipped|tests?|examples?|ok|passing"
-    r"|failing)\b"
+    r"\b\d+ (?:\w+ ){0,2}(?:passed|failed|failures?|errors?|issues?|skipped|tests?|examples?|ok"
+    r"|passing|failing)\b"
     r"|^(?:OK|FAILED|PASS|FAIL|ok|FAIL:)\b|test result:|\bBUILD (?:SUCCESS|FAILURE)",
     re.IGNORECASE,
 )
@@ -72,8 +74,15 @@ def looks_like_error(text: str) -> bool:
 
 
 def is_test(command: str) -> bool:
-    """Whether `command` runs tests, judging by the names of test runners."""
-    return bool(_TEST_COMMAND.search(command))
+    """Whether `command` runs tests or checks, judging by the names of programs and tasks.
+
+    Words inside an argument, such as the message of a commit, count for nothing.
+    """
+    if _TEST_COMMAND.search(command) is None:
+        return False
+    programs = programs_run(command)
+    runs = (" ".join((name, *(w for w in words if " " not in w))) for name, words in programs)
+    return not programs or any(map(_TEST_COMMAND.search, runs))
 
 
 def test_counts(text: str) -> str:

@@ -417,7 +417,6 @@ SHARES = {
     "work-state": compose.STATE_SHARE,
     "findings": compose.FINDINGS_SHARE,
     "failures": compose.FAILURES_SHARE,
-    "commands-run": compose.COMMANDS_SHARE,
     "files-now": compose.FILES_SHARE,
     "way-so-far": compose.WAY_SHARE,
 }

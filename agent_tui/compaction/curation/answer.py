@@ -15,12 +15,17 @@ from agent_tui.sessions.entries import Entry
 _NOTES = re.compile(r"<notes>\s*(.*?)\s*(?:</notes>|(?=<keep>)|\Z)", re.DOTALL | re.IGNORECASE)
 _KEEP = re.compile(r"<keep>\s*(.*?)\s*(?:</keep>|\Z)", re.DOTALL | re.IGNORECASE)
 _KEEP_HEADING = re.compile(r"^\W*keep\W*$", re.MULTILINE | re.IGNORECASE)
-_LINE = re.compile(
-    r"^[\s>*`-]*#?\s*(?P<number>\d{1,9})\b"
-    r"(?P<spans>(?:[\s,:(]*(?:lines?|L)?\s*\d{1,9}\s*[-–—]\s*L?\d{1,9})*)",
+_SPAN = re.compile(
+    r"(?<!\d)(\d{1,9})(?!\d|(?:,\d{3})*\s+(?:tokens|lines)\b)(?:\s*[-–—]\s*L?(\d{1,9}))?",
     re.IGNORECASE,
 )
-_SPAN = re.compile(r"(\d{1,9})\s*[-–—]\s*L?(\d{1,9})")
+"""A range of lines or a single one, but no size."""
+
+_LINE = re.compile(
+    r"^[\s>*`-]*#?\s*(?P<number>\d{1,9})\b"
+    rf"(?P<spans>(?:[\s,:(]*(?:lines?|L)?\s*{_SPAN.pattern})*)",
+    re.IGNORECASE,
+)
 _FENCE = re.compile(r"\A\s*```\w*\n(.*?)\n```\s*\Z", re.DOTALL)
 
 
@@ -134,7 +139,7 @@ def _parts(text: str) -> tuple[str, list[str]]:
 def _pick(piece: Piece, spans: str) -> Pick | None:
     """A pick with those spans that are inside `piece`; None if all named spans are outside."""
     last = piece.last
-    named = [(int(a), int(b)) for a, b in _SPAN.findall(spans)]
+    named = [(int(a), int(b or a)) for a, b in _SPAN.findall(spans)]
     inside = [(max(a, piece.first), min(b, last)) for a, b in named if a <= last and b >= a]
     good = tuple(sorted((a, b) for a, b in inside if a <= b))
     if named and not good:

@@ -13,9 +13,12 @@ from agent_tui.compaction.transcript import escape_tags
 from agent_tui.tokens import TokenCounter
 
 _CHARS_PER_TOKEN = 3.5
-"""For limits in characters: models count neither, but misjudge characters less."""
+"""If there is no text to measure it."""
 
 LEAST_NOTES_TOKENS = 500
+_MOST_NAMED = 30
+_NEWER = "Newer ones stay."
+_SHORTENED = "shortened in your newest messages"
 
 _OUTLINES_PART = 3
 """Of the list, one part in so many is for outlines."""
@@ -61,13 +64,15 @@ class Staying:
         texts: What parts hold, by their description.
         messages: Of each message of the user before the newest ones: its number in the summary (0
             if it is left out), its beginning, and its tokens if it is shortened, else 0.
-        entries: The entries of the newest messages.
+        entries: The entries that stay whole.
+        shortened: Those that stay in part.
     """
 
     sizes: Mapping[str, int]
     messages: Sequence[tuple[int, str, int]]
     entries: Set[str]
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
+    shortened: Set[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +108,8 @@ class Ask:
         return _ASK.format(
             used=budget.used,
             target=budget.target,
-            notes=_limit(budget.notes),
-            free=_limit(budget.free),
+            notes=self._limit(budget.notes),
+            free=self._limit(budget.free),
             form=self.template.form,
             nothing=NOTHING,
             staying=escape_tags("\n".join(self._staying_lines())),
@@ -113,8 +118,18 @@ class Ask:
         )
 
     def stays(self, piece: Piece) -> bool:
-        """Whether `piece` is among the newest messages, which stay."""
+        """Whether `piece` stays whole among the newest messages."""
         return piece.entry_id in self.staying.entries
+
+    def _limit(self, tokens: int) -> str:
+        """`tokens` as a limit, also in characters like those of the pieces.
+
+        Models count neither, but misjudge characters less.
+        """
+        texts = [(len("\n".join(p.lines)), p.tokens) for p in self.pieces if p.tokens]
+        chars, measured = (sum(sizes) for sizes in zip(*texts, strict=True)) if texts else (0, 0)
+        each = chars / measured if measured else _CHARS_PER_TOKEN
+        return f"{tokens:,} tokens (about {round(tokens * each, -2):,.0f} characters)"
 
     def _staying_lines(self) -> Iterator[str]:
         for name, tokens in self.staying.sizes.items():
@@ -122,34 +137,55 @@ class Ask:
                 text = f": {self.staying.texts[name]}" if name in self.staying.texts else ""
                 yield f"- {name}: {tokens:,} tokens{text}"
         if self.staying.messages:
-            said = "; ".join(_said(*message) for message in self.staying.messages)
-            yield f"The user's messages, by their numbers afterwards: {said}. Newer ones stay."
+            said = "; ".join(_said(*message) for message in self.staying.messages[-_MOST_NAMED:])
+            older = self.staying.messages[:-_MOST_NAMED]
+            cut = ", ".join(f"({number})" for number, _, tokens in older if number and tokens)
+            before = f" The {len(older)} before these stay, too" if older else ""
+            before += (f", shortened: {cut}." if cut else ".") if older else ""
+            yield f"The user's messages, by their numbers afterwards: {said}.{before} {_NEWER}"
 
     def _list_lines(self) -> Iterator[str]:
-        """The list, files first and then the newest texts, as far as it fits."""
-        offered = [piece for piece in self.pieces if not self.stays(piece)]
+        """The list as far as it fits: files, then texts, the newest first."""
+        offered = [
+            replace(piece, remark=", ".join(filter(None, (piece.remark, _SHORTENED))))
+            if piece.entry_id in self.staying.shortened
+            else piece
+            for piece in self.pieces
+            if not self.stays(piece)
+        ]
         files = [piece for piece in offered if piece.kind == "file"]
         texts = [piece for piece in reversed(offered) if piece.kind != "file"]
-        room, count = self.budget.listed, 0
+        lines = [*_join_parts(files), *_fold(texts)]
+        room = self.budget.listed
         outlines = room // _OUTLINES_PART
-        for line, pieces in (*_join_parts(files), *_fold(texts)):
+        listed: dict[int, list[str]] = {}
+        for at in sorted(range(len(lines)), key=lambda at: _rank(lines[at][1])):
+            line, pieces = lines[at]
             room -= self.counter.count_text(line) + 1
             if room < 0:
-                yield f"({len(offered) - count} older ones are not listed.)"
-                return
-            count += len(pieces)
-            yield line
+                break
+            listed[at] = [line]
             titles = [title for piece in pieces for title in piece.outline]
             tokens = self.counter.count_text(below := f"  {'; '.join(titles)}") + 1
             if titles and tokens <= min(room, outlines):
                 room, outlines = room - tokens, outlines - tokens
-                yield below
+                listed[at].append(below)
+        for at in sorted(listed):
+            yield from listed[at]
+        if missing := len(offered) - sum(len(lines[at][1]) for at in listed):
+            yield f"({missing} others are not listed.)"
+
+
+def _rank(pieces: Sequence[Piece]) -> int:
+    """Files come first, then what the user said or answered, then the newest."""
+    return 0 if pieces[0].kind == "file" else 1 if any(p.is_answered for p in pieces) else 2
 
 
 def _said(number: int, opening: str, tokens: int) -> str:
     """A message of the user, and how much of it stays; `tokens` is 0 if all of it does."""
     place = f"({number}) " if number else ""
-    state = f", of {tokens:,} tokens {'shortened' if number else 'left out'}" if tokens else ""
+    how = "shortened" if number else "not shown, recall finds it"
+    state = f" ({how}, {tokens:,} tokens)" if tokens else ""
     return f'{place}"{opening}"{state}'
 
 
@@ -179,11 +215,6 @@ def _fold(pieces: Sequence[Piece]) -> Iterator[tuple[str, Sequence[Piece]]]:
         elif piece == newest:
             earlier = ", ".join(f"#{one.number} {one.tokens}" for one in others)
             yield f"{piece.line}; earlier ones of {piece.series}: {earlier}", (piece, *others)
-
-
-def _limit(tokens: int) -> str:
-    """`tokens` as a limit, in tokens and characters."""
-    return f"{tokens:,} tokens (about {round(tokens * _CHARS_PER_TOKEN, -2):,.0f} characters)"
 
 
 def ask_again(problem: str) -> str:
@@ -218,10 +249,12 @@ This stays without your help, of the {target:,} tokens:
 Your notes and the texts that you keep share the rest: {free}. Answer in two parts.
 
 First, notes of at most {notes}, written for yourself as if you remembered nothing. Use most of \
-that: what is in neither part is lost to you. Say what quoting cannot: above all the reasons, and \
-every failure that taught something, old ones too. Copy paths, names, numbers, commands and error \
-messages exactly. The user's messages stay: say what of them still holds. A heading with nothing \
-below it may be left out.
+that: what is in neither part you will not see, and only the recall tool finds it again. Say what \
+quoting cannot: above all the reasons, and every failure that taught something, old ones too. \
+Copy paths, names, numbers, commands and error messages exactly. Do not cite numbers of the list \
+(#12): they mean nothing afterwards. Name functions and headings rather than lines, as the texts \
+that you keep have no line numbers. The user's messages stay: say what of them still holds. A \
+heading with nothing below it may be left out.
 
 <notes>
 {form}

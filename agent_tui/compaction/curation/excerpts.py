@@ -8,6 +8,7 @@ from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.curation.present_lines import (
     Run,
+    end_of_block,
     end_of_paragraph,
     lines_now,
     runs_of,
@@ -19,6 +20,7 @@ from agent_tui.compaction.sections.files import (
     complete_file,
     plain_lines,
 )
+from agent_tui.compaction.sections.task import is_document
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.omissions import recall_mark
 from agent_tui.tokens import TokenCounter
@@ -35,11 +37,16 @@ _UNPLACED = "as last edited; its place in the file is unknown"
 _OLD = "as it was then; the file has changed since"
 _OLD_OUTPUT = "as it was then; files have changed since, and their line numbers"
 _EXCERPT = re.compile(
-    r'<excerpt(?: of="(?P<label>[^"\n]*)")?(?: file="(?P<path>[^"\n]*)")?'
-    r'(?: lines="(?P<first>\d{1,9})-\d+")?(?P<marks>[^>\n]*)>\n(?P<text>.*?)\n?</excerpt>',
+    r'<excerpt(?: file="(?P<path>[^"\n]*)")?(?: lines="(?P<first>\d{1,9})-\d+")?'
+    r'(?: state="[^"\n]*")?(?P<lasting> kept="always")?(?: of="(?P<label>[^\n]*)")?>\n'
+    r"(?P<text>.*?)\n?</excerpt>",
     re.DOTALL,
 )
+"""What ``of`` names reaches to the end of the line, so that a command in it needs no escapes."""
+
 _LASTING = ' kept="always"'
+_QUOTE = "&quot;"
+_DIFF_FILE = re.compile(r"(?:diff --git a/.* b/|\+\+\+ b/)(?P<path>.+)")
 _BLOCK = re.compile(r"<kept>\n(.*?)\n?</kept>", re.DOTALL)
 
 
@@ -93,12 +100,13 @@ class Excerpt:
     @property
     def text(self) -> str:
         """The excerpt as written in a summary."""
-        source = ("file", self.path) if self.path else ("of", self.label)
-        marks = f' {source[0]}="{_attribute(source[1])}"'
+        marks = f' file="{_escape_quotes(self.path)}"' if self.path else ""
         marks += f' lines="{self.first}-{self.last}"' if self.first else ""
-        state = ", ".join(filter(None, (self.state, _attribute(self.before))))
+        state = ", ".join(filter(None, (self.state, _escape_quotes(self.before))))
         marks += f' state="{state}"' if state else ""
         marks += _LASTING if self.is_lasting else ""
+        label = self.label.replace("\n", " ")
+        marks += "" if self.path else f' of="{escape_tags(label)}"'
         body = escape_tags("\n".join(self.lines))
         return f"<excerpt{marks}>\n{body}\n</excerpt>"
 
@@ -167,10 +175,9 @@ def excerpts_in(text: str) -> Iterator[Excerpt]:
     """The excerpts in `text`."""
     for found in _EXCERPT.finditer(text):
         lines = tuple(found["text"].split("\n"))
-        first, path = int(found["first"] or 0), found["path"] or ""
-        is_lasting = _LASTING in found["marks"]
+        first, path = int(found["first"] or 0), (found["path"] or "").replace(_QUOTE, '"')
         label = found["label"] or f"file {path}"
-        yield Excerpt(label, path, first, lines, is_lasting=is_lasting)
+        yield Excerpt(label, path, first, lines, is_lasting=bool(found["lasting"]))
 
 
 def earlier_pieces(summary: str, counter: TokenCounter) -> tuple[Piece, ...]:
@@ -261,11 +268,15 @@ class _Filler:
         piece = pick.piece
         for a, b in pick.spans or ((piece.first, piece.last),):
             if pick.spans:
-                b = piece.first + end_of_paragraph(piece.lines, a - piece.first, b - piece.first)
+                is_code = not is_document(piece.path) if piece.path else _is_diff(piece.lines)
+                end_of = end_of_block if is_code else end_of_paragraph
+                b = piece.first + end_of(piece.lines, a - piece.first, b - piece.first)
             lines = piece.lines[a - piece.first : b - piece.first + 1]
             if not piece.path:
                 state = _OLD_OUTPUT if piece.is_outdated else ""
-                yield Excerpt(piece.source, "", a, lines, state)
+                path = _path_in_diff(piece.lines, a - piece.first)
+                label = f"{piece.source}, in {path}" if path else piece.source
+                yield Excerpt(label, "", a, lines, state)
                 continue
             file = self._states.get(piece.path)
             path = file.path if file is not None else piece.path
@@ -314,5 +325,17 @@ class _Text:
             yield replace(self.made, first=known, lines=tuple(lines))
 
 
-def _attribute(text: str) -> str:
-    return text.replace('"', "'").replace("\n", " ").replace(">", "›")
+def _is_diff(lines: Sequence[str]) -> bool:
+    return any(map(_DIFF_FILE.match, lines))
+
+
+def _path_in_diff(lines: Sequence[str], first: int) -> str:
+    """The file of the hunk at index `first` of a diff, unless its header comes with or after it."""
+    for before, line in enumerate(reversed(lines[: first + 1])):
+        if found := _DIFF_FILE.match(line):
+            return found["path"] if before else ""
+    return ""
+
+
+def _escape_quotes(text: str) -> str:
+    return text.replace('"', _QUOTE).replace("\n", " ")

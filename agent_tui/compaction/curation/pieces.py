@@ -65,6 +65,7 @@ class Piece:
         is_placed: Whether the place of its lines in the file is known.
         is_outdated: Whether it names lines of files that were edited afterwards.
         is_lasting: Whether the user wants it kept through all compactions.
+        is_answered: Whether the user said it, or answered it.
     """
 
     number: int
@@ -81,6 +82,7 @@ class Piece:
     is_placed: bool = True
     is_outdated: bool = False
     is_lasting: bool = False
+    is_answered: bool = False
 
     @property
     def last(self) -> int:
@@ -133,7 +135,7 @@ def read_pieces(
         counter: Counts their tokens.
         on_disk: Reads a file of the working folder; None if files are unavailable.
         shown: Files that the summary before the conversation shows.
-        said: Entries that the user wrote.
+        said: Entries that the user wrote, and replies that the user answered.
     """
     failures = {
         unit.message.tool_call_id: unit.output.failure
@@ -151,7 +153,10 @@ def read_pieces(
             label = _opening(piece.label.replace(f"{folders[0]}/", ""), _LABEL_CHARS)
             listed.pop((label, piece.lines), None)  # the same result counts where it is last
             is_outdated = piece.kind == "result" and reader.is_outdated(piece, at)
-            listed[label, piece.lines] = replace(piece, label=label, is_outdated=is_outdated)
+            is_answered = piece.kind in ("said", "reply") and piece.entry_id in said
+            listed[label, piece.lines] = replace(
+                piece, label=label, is_outdated=is_outdated, is_answered=is_answered
+            )
     numbered: list[Piece] = []
     for piece in (*found, *listed.values()):
         tokens = piece.tokens or counter.count_text("\n".join(piece.lines))

@@ -104,9 +104,11 @@ def runs_of(lines: Mapping[int, str]) -> Iterator[Run]:
 def end_of_paragraph(lines: Sequence[str], first: int, last: int) -> int:
     """The index of the last line of the paragraph or list item that line `last` belongs to.
 
-    A heading belongs to the text below it. It is `last` itself if the end is further away than
-    `first`, the beginning of a range, or than `_MOST_EXTENDED_LINES`.
+    A heading belongs to the text below it. It is `last` itself if that line is blank, or if the
+    end is further away than `first`, the beginning of a range, or than `_MOST_EXTENDED_LINES`.
     """
+    if not lines[last].strip():
+        return last
     start = last
     while start and not _ITEM.match(lines[start]) and lines[start - 1].strip():
         start -= 1
@@ -118,8 +120,35 @@ def end_of_paragraph(lines: Sequence[str], first: int, last: int) -> int:
             at = below
     while at < len(lines) and lines[at].strip() and not _begins_another(lines[at], item):
         at += 1
-    is_end = lines[at - 1].strip() and at - 1 - last <= min(_MOST_EXTENDED_LINES, last - first + 1)
-    return at - 1 if is_end else last
+    return _if_near(at - 1, first, last)
+
+
+def end_of_block(lines: Sequence[str], first: int, last: int) -> int:
+    """The index of the last line of the block of code that begins in a range and goes on behind it.
+
+    It is `last` itself if no block goes on, if a blank line comes before its end, or if that is
+    further away than `first`, the beginning of the range, or than `_MOST_EXTENDED_LINES`.
+    """
+    depth = min((_indent(line) for line in lines[first : last + 1] if line.strip()), default=0)
+    at = last + 1
+    while at < len(lines) and lines[at].strip() and _indent(lines[at]) > depth:
+        at += 1
+    if at < len(lines) and not lines[at].strip():
+        below = next((line for line in lines[at:] if line.strip()), "")
+        at = last + 1 if _indent(below) > depth or _is_closing(below, depth) else at
+    elif at < len(lines) and _is_closing(lines[at], depth):
+        is_open = at > last + 1 or _indent(lines[last]) > depth
+        at += is_open
+    return _if_near(at - 1, first, last)
+
+
+def _is_closing(line: str, depth: int) -> bool:
+    """Whether `line`, with only brackets and other marks, closes a block of that depth."""
+    return _indent(line) == depth and bool(line.strip()) and not re.search(r"\w", line)
+
+
+def _if_near(end: int, first: int, last: int) -> int:
+    return end if end - last <= min(_MOST_EXTENDED_LINES, last - first + 1) else last
 
 
 def _begins_another(line: str, item: re.Match[str] | None) -> bool:

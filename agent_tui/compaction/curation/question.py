@@ -1,24 +1,30 @@
 """Makes the question to the model from the conversation: what can be kept, and in what space."""
 
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
+from itertools import pairwise
 
 from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, Staying, TokenBudget
 from agent_tui.compaction.curation.excerpts import earlier_pieces
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
 from agent_tui.compaction.draft import (
     CompactionDraft,
+    Conversation,
+    draft_beside,
     last_exchange_tokens,
     read_conversation,
 )
-from agent_tui.compaction.plan import LiveConversation
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE
+from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE, WorkRecord
 from agent_tui.compaction.sections.files import paths_shown_in
-from agent_tui.compaction.sections.history import Said, is_filler
+from agent_tui.compaction.sections.history import Replied, Said, is_filler, with_short_paths
 from agent_tui.compaction.summary.templates import template_named
+from agent_tui.compaction.tiers.describe import action_label
+from agent_tui.compaction.tiers.model import UNEDITED, Unit
 from agent_tui.compaction.transcript import escape_tags
+from agent_tui.messages import AssistantMessage
 from agent_tui.omissions import one_line
+from agent_tui.sessions.outputs import action_of
 from agent_tui.tokens import TokenCounter
 
 _NOTES_TOKENS, _NOTES_SHARE = 1_500, 0.15
@@ -36,16 +42,18 @@ _LIST_SHARE, _LIST_TOKENS = 0.03, 3_000
 _SAID = "said-by-the-person"
 _STAYING = {
     _SAID: "the user's messages, reasons of refusals and answers to questions",
-    "pinned-constraints": "the user's rules that are not in these messages",
     "work-state": "the plan, items, commits and newest test results",
-    "failures": "failures that your notes do not name, at most",
+    "failures": "open failures that your notes do not name, at most",
 }
 """Blocks that code writes whatever a model chooses."""
 
+_NEWEST = "your newest messages"
 _TAG_LINE = re.compile(r"^</?[\w-]+>$", re.MULTILINE)
 _STAYING_CHARS = 600
 _OPENING_CHARS = 40
-_MOST_MESSAGES = 30
+_LEAST_NAMED_TOKENS = 60
+_TRIALS = 2
+"""What stays depends on the sizes of notes and texts, and these on what stays."""
 
 
 def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: TokenCounter) -> Ask:
@@ -60,30 +68,39 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     live, record, summary = conversation.live, conversation.record, conversation.summary
     entries = {entry.id for entry in live.entries}
     own = [unit for unit in conversation.units if unit.entry_id in entries]
+    room = conversation.room
+    tail = max(last_exchange_tokens(live), int(room * TAIL_SHARE))
+    least = int(room * LEAST_KEPT)
+    sizes = _sizes_of(draft, counter)
+    most_notes = request.settings.max_summary_tokens
+    for _ in range(_TRIALS):
+        free = max(room - tail - sum(sizes.values()), least)
+        notes = min(max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS), most_notes)
+        draft = draft_beside(request, conversation, notes, free - notes, counter=counter)
+        sizes = _sizes_of(draft, counter)
+    free = max(room - tail - sum(sizes.values()), least)
     said = _block(draft.before_notes, _SAID)
+    edited = {edit.target_id for edit in draft.plan.edits}
+    edited |= {unit.entry_id for unit in own if unit.edited_tier > UNEDITED}
     kept = {entry.id for entry in draft.plan.kept_entries}
     spoken = [event for event in record.events if isinstance(event, Said)]
+    events = pairwise(record.events)
+    answered = [a for a, b in events if isinstance(a, Replied) and isinstance(b, Said)]
     before = [e for e in spoken if e.entry_id not in kept and not is_filler(e.text)]
-    whole = {e.entry_id for e in spoken if e.entry_id in kept or escape_tags(e.told) in said}
+    whole = {e.entry_id for e in spoken if e.entry_id in kept or _as_shown(e, record) in said}
     pieces = read_pieces(
         [unit for unit in own if unit.entry_id not in whole or unit.output is not None],
-        earlier_pieces(summary, counter),
+        (*earlier_pieces(summary, counter), *_tasks_before(conversation, own)),
         record.files,
         record.folders,
         counter,
         on_disk=request.on_disk,
         shown=frozenset(paths_shown_in(summary)),
-        said={event.entry_id for event in spoken},
+        said={event.entry_id for event in (*spoken, *answered)},
     )
-    room = conversation.room
-    newest = _newest(live, int(room * TAIL_SHARE))
-    tail = max(last_exchange_tokens(live), int(room * TAIL_SHARE))
-    blocks = _blocks_that_stay(draft)
-    sizes = {_STAYING[tag]: counter.count_text(block) for tag, block in blocks.items()}
-    free = max(room - tail - sum(sizes.values()), int(room * LEAST_KEPT))
     target = request.sizes.overhead + live.pinned_tokens + room
-    most_notes = max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS)
-    most_notes = min(most_notes, request.settings.max_summary_tokens)
+    most_notes = min(max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS), most_notes)
+    newest = [unit for unit in own if unit.entry_id in kept]
     return Ask(
         units=own,
         pieces=pieces,
@@ -92,15 +109,19 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
                 "the system prompt and the tools": request.sizes.overhead,
                 "pinned texts": live.pinned_tokens,
                 **sizes,
-                f"your newest messages{_beginning(newest, pieces)}": tail,
+                _NEWEST: tail,
             },
             texts={
-                _STAYING[tag]: one_line(_TAG_LINE.sub("", block), _STAYING_CHARS)
-                for tag, block in blocks.items()
-                if tag != _SAID
+                **{
+                    _STAYING[tag]: one_line(_TAG_LINE.sub("", block), _STAYING_CHARS)
+                    for tag, block in _blocks_that_stay(draft).items()
+                    if tag != _SAID
+                },
+                _NEWEST: _newest_words(newest, edited).replace(f"{record.folders[0]}/", ""),
             },
-            messages=[_told(event, said, counter) for event in before[-_MOST_MESSAGES:]],
-            entries=newest,
+            messages=[_told(event, _as_shown(event, record), said, counter) for event in before],
+            entries=kept - edited,
+            shortened=kept & edited,
         ),
         budget=TokenBudget(
             used=request.sizes.used_estimate,
@@ -118,22 +139,34 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     )
 
 
-def _newest(live: LiveConversation, room: int) -> frozenset[str]:
-    """The entries of the newest messages: the last exchange, and what fits into `room` tokens."""
-    exchange = live.cuts[-1] if live.cuts else len(live.entries)
-    newest = {entry.id for entry in live.entries[exchange:]}
-    for entry, tokens in zip(reversed(live.entries), reversed(live.tokens), strict=True):
-        room -= tokens
-        if room < 0:
-            break
-        newest.add(entry.id)
-    return frozenset(newest)
+def _tasks_before(conversation: Conversation, own: Sequence[Unit]) -> Iterator[Piece]:
+    """The texts of tasks that neither a message in `own` nor a known file has."""
+    entries, record = {unit.entry_id for unit in own}, conversation.record
+    files = {file.path for file in record.files}
+    for task in record.named_tasks:
+        if task.entry_id not in entries and task.item not in files:
+            lines = tuple(task.text.split("\n"))
+            yield Piece(0, "", "kept", f"the task {task.item}", lines, remark="as it was shown")
 
 
-def _beginning(newest: Set[str], pieces: Sequence[Piece]) -> str:
-    """Which texts stay with the `newest` messages, by their numbers."""
-    before = [piece.number for piece in pieces if piece.entry_id not in newest]
-    return f" (everything after #{before[-1]})" if before else ""
+def _newest_words(newest: Sequence[Unit], edited: Set[str]) -> str:
+    """Which results and calls of the `newest` messages stay whole, and which shortened."""
+    whole, shortened = list[str](), list[str]()
+    for unit in newest:
+        is_long = unit.tokens >= _LEAST_NAMED_TOKENS
+        calls = unit.message.tool_calls if isinstance(unit.message, AssistantMessage) else ()
+        actions = [unit.output.action] if unit.output is not None else map(action_of, calls)
+        for label in map(action_label, actions) if is_long or unit.entry_id in edited else ():
+            (shortened if unit.entry_id in edited else whole).append(label)
+    in_full = [label for label in whole if label not in shortened]
+    named = (("whole", in_full), ("shortened", shortened))
+    parts = (f"{how}: {'; '.join(dict.fromkeys(which))}" for how, which in named if which)
+    return ". ".join(parts)
+
+
+def _sizes_of(draft: CompactionDraft, counter: TokenCounter) -> dict[str, int]:
+    blocks = _blocks_that_stay(draft).items()
+    return {_STAYING[tag]: counter.count_text(block) for tag, block in blocks}
 
 
 def _blocks_that_stay(draft: CompactionDraft) -> dict[str, str]:
@@ -147,10 +180,14 @@ def _block(text: str, tag: str) -> str:
     return found[0] if found else ""
 
 
-def _told(event: Said, block: str, counter: TokenCounter) -> tuple[int, str, int]:
-    """How `block` shows what the user said, see `Staying.messages`."""
-    text = escape_tags(event.told)
-    beginning = re.escape(text[:_OPENING_CHARS])
-    number = re.search(rf"^\((\d+)\) {beginning}", block, re.MULTILINE)
+def _as_shown(event: Said, record: WorkRecord) -> str:
+    return escape_tags(with_short_paths(event.told, record.folders))
+
+
+def _told(event: Said, text: str, block: str, counter: TokenCounter) -> tuple[int, str, int]:
+    """How `block` shows the `text` that the user said, see `Staying.messages`."""
+    end = "$" if len(text) <= _OPENING_CHARS else ""
+    opening = re.escape(text[:_OPENING_CHARS])
+    number = re.search(rf"^\((\d+)\) {opening}{end}", block, re.MULTILINE)
     tokens = 0 if text in block else counter.count_text(text)
     return int(number[1]) if number else 0, one_line(event.text, _OPENING_CHARS), tokens

@@ -1,21 +1,16 @@
 """Shell commands: what they run on which targets, and whether they only show something."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.omissions import one_line
 from agent_tui.sessions.actions import Output
 from agent_tui.sessions.shell_files import programs_run, shell_changes
 
 _COMMAND_CHARS = 200
 _IN_FOLDER = re.compile(r"^\s*(?:cd\s+[^&;\n]+(?:&&|;|\n)\s*)+")
-_COMMIT = "commit"
-_FIRST_LINES, _LAST_LINES = 2, 4
-"""Of a commit's command: its subject, and what ends its message."""
 
 _PREPARING = frozenset({"cd", "set", "export", "source", ".", "true", "unset", "pushd", "popd"})
 _LOOKING = frozenset(
@@ -65,7 +60,8 @@ class CommandRun:
         """
         folders = {w for w in self.words[1:] if any(reaches(w, to) for to in other.targets)}
         task = [word for word in self.words if word not in folders][-1:]
-        if task != list(other.words[-1:]) or not self.values <= other.values:
+        is_same = other.words[-1:] in (self.words[-1:], tuple(task))
+        if not is_same or not self.values <= other.values:
             return False
         targets = self.targets | folders
         if not targets or "./..." in targets:
@@ -79,6 +75,8 @@ class CommandRun:
 def runs_of(command: str) -> tuple[CommandRun, ...]:
     """What `command` runs, without programs that only prepare or show something."""
     programs = _acting(command) or programs_run(command)[:1]
+    if commits(command):  # staging is part of it
+        programs = [one for one in programs if one[0] != "git" or one[1][:1] != ("add",)]
     return tuple(_run(*one, has_text="<<" in command) for one in programs)
 
 
@@ -171,39 +169,3 @@ def message_of_commit(command: str) -> str:
     commit = _COMMITS.search(command)
     mark = _HERE.search(command, commit.end()) if commit else None
     return command[mark.end() :].partition(f"\n{mark[1]}")[0].strip() if mark else ""
-
-
-def commands_run(events: Iterable[HistoryEvent], earlier: Sequence[str] = ()) -> tuple[str, ...]:
-    """The commands that did something more than once, the most recent last.
-
-    Those with a text of their own are left out, except for the newest commit with a message of
-    several lines: its first and last lines show how messages are written here.
-
-    Args:
-        events: The conversation.
-        earlier: The commands that a parent session passed on.
-    """
-    found: dict[object, str] = {
-        _COMMIT if commits(text) else _acting(text): text for text in earlier
-    }
-    times: Counter[object] = Counter(dict.fromkeys(found, 2))
-    for event in events:
-        command = event.output.action.command if isinstance(event, Done) else ""
-        key: object = _acting(command) if command else ()
-        if isinstance(event, Done) and is_commit(event.output) and "\n" in command:
-            key = _COMMIT
-            times[key] = 2
-        elif any(_INLINE in run.targets for run in runs_of(command)):
-            continue
-        if key:
-            times[key] += 1
-            found.pop(key, None)
-            found[key] = _form_of_commit(command) if key == _COMMIT else without_folder(command)
-    return tuple(shown for key, shown in found.items() if times[key] > 1)
-
-
-def _form_of_commit(command: str) -> str:
-    lines = _IN_FOLDER.sub("", command).strip().split("\n")
-    if len(lines) > _FIRST_LINES + _LAST_LINES + 1:
-        lines = [*lines[:_FIRST_LINES], "[...]", *lines[-_LAST_LINES:]]
-    return "\n".join(one_line(line, _COMMAND_CHARS) for line in lines)

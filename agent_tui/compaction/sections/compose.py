@@ -2,18 +2,16 @@
 
 What changes least comes first, so that a provider's cache of the beginning survives the next
 compaction: the user's messages, the task's text, then (the prose and) the state of the work,
-findings, open errors, commands, the current files, and the way so far.
+findings, failures, the current files, and the way so far.
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
 from agent_tui.compaction.ledger.pinned import fit_pins
-from agent_tui.compaction.sections.commands import commands_run
 from agent_tui.compaction.sections.failures import (
     FailureReader,
     failures_that_fit,
@@ -25,6 +23,7 @@ from agent_tui.compaction.sections.files import (
     ShownFile,
     complete_file,
     files_for_later,
+    is_of_the_work,
     path_shown_by,
 )
 from agent_tui.compaction.sections.history import (
@@ -32,6 +31,7 @@ from agent_tui.compaction.sections.history import (
     Said,
     as_recorded,
     read_history,
+    with_short_paths,
 )
 from agent_tui.compaction.sections.person import choose_messages, least_tokens
 from agent_tui.compaction.sections.state import (
@@ -44,7 +44,13 @@ from agent_tui.compaction.sections.state import (
     pending_lines,
     repository_lines,
 )
-from agent_tui.compaction.sections.task import task_blocks, task_texts
+from agent_tui.compaction.sections.task import (
+    is_document,
+    is_done,
+    lists_steps,
+    task_blocks,
+    task_texts,
+)
 from agent_tui.compaction.sections.way import (
     all_findings,
     way_so_far,
@@ -64,7 +70,7 @@ from agent_tui.sessions.replay.notes import jobs_on
 from agent_tui.tokens import TokenCounter
 
 PERSON_SHARE = 0.15
-TASK_SHARE = 0.15
+TASK_SHARE = 0.10
 """What the task's text does not use goes to the user's messages, which often state the task."""
 
 SAID_MOST_SHARE = 0.40
@@ -79,11 +85,10 @@ FINDINGS_LEAST_TOKENS = 700
 FAILURES_SHARE = 0.10
 """In a small context, the share holds hardly a few sentences; twice the share is the limit."""
 
-COMMANDS_SHARE = 0.02
 FILES_SHARE = 0.60
 """A maximum; the newest messages keep their share."""
 
-WAY_SHARE = 0.15
+WAY_SHARE = 0.12
 LEAST_KEPT, KEPT_SHARE = 0.25, 0.75
 """If a model chooses what stays: the smallest and the largest share of the excerpts."""
 
@@ -92,6 +97,9 @@ _LEAST_LIST_CHARS = 400
 _MOST_UNCOMMITTED = 8
 TAIL_SHARE = 0.20
 """The minimum for the newest messages; they also get what the sections leave."""
+
+STEP_SHARE = 0.12
+"""A maximum for an earlier step that does not fit whole: the model has answered it."""
 
 NEWEST_SHARE = 0.50
 """A maximum for the newest exchange, as far as its outputs can be cut."""
@@ -109,7 +117,6 @@ class WorkRecord:
         state: The state of the work.
         findings: Sentences with a reason, oldest first.
         failures: What failed, oldest first.
-        commands: Distinct commands that did something, the newest last.
         files: The current files, the most recently touched first.
         ledger: Pinned rules and lists of files.
         earlier_way: Lines passed on by a parent session.
@@ -124,7 +131,6 @@ class WorkRecord:
     state: WorkState
     findings: tuple[str, ...]
     failures: tuple[Failure, ...]
-    commands: tuple[str, ...]
     files: tuple[FileState, ...]
     ledger: Ledger
     earlier_way: tuple[str, ...]
@@ -140,12 +146,22 @@ class WorkRecord:
 
     def documents_in(self, text: str) -> frozenset[str]:
         """The paths of the task's documents that stand whole in `text`."""
-        stands = (t for t in self.tasks if escape_tags(f"### {t.item}\n{t.text}") in text)
+        stands = (t for t in self.named_tasks if escape_tags(f"### {t.item}\n{t.text}") in text)
         return frozenset(map(self.path_of, stands))
 
     def path_of(self, task: TaskText) -> str:
         """The path of the document whose text `task` is."""
         return normalise_path(task.item, self.folders)
+
+    @property
+    def named_tasks(self) -> tuple[TaskText, ...]:
+        """The tasks, documents with the paths that the user and the model see."""
+        return tuple(
+            task.model_copy(update={"item": self.path_of(task)})
+            if task.item.startswith("/")
+            else task
+            for task in self.tasks
+        )
 
 
 def read_work(
@@ -173,21 +189,28 @@ def read_work(
     new = read_history(path[known:]) if known else events
     said = tuple(_all_said(events, ledger, earlier))
     state = StateReader(earlier.state, folders).read(new)
-    files = tuple(FileReader(folders, earlier.files).read(new))
+    reader = FileReader(folders, earlier.files)
+    files = tuple(reader.read(new))
     for repository in repositories:
         _mark_committed(files, repository, folders)
     begun = items_begun(earlier.state)
     texts = [text for _, text in said]
+    changed = {file.path for file in files if file.is_changed}  # their work, not the task
     tasks = task_texts(new, earlier.tasks, texts, begun)
     return WorkRecord(
         said=said,
         typed=_typed_parts(said, events, earlier),
         events=events,
-        tasks=tuple(_as_it_is_now(task, files, folders, on_disk) for task in tasks),
+        tasks=tuple(
+            now
+            for task in tasks
+            if lists_steps(task) or normalise_path(task.item, folders) not in changed
+            if not _is_gone(task, reader, folders, on_disk)
+            if not is_done(now := _as_it_is_now(task, files, folders, on_disk))
+        ),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
         findings=all_findings(new, earlier.findings),
         failures=FailureReader(folders, earlier.failures).read(new),
-        commands=commands_run(new, earlier.commands),
         files=files,
         ledger=ledger,
         earlier_way=earlier.way,
@@ -249,6 +272,16 @@ def _as_it_is_now(
     return task
 
 
+def _is_gone(
+    task: TaskText, reader: FileReader, folders: Sequence[str], on_disk: ReadFile | None
+) -> bool:
+    """Whether `task` is a document that was removed: by a call, by a commit, or from the disk."""
+    path = normalise_path(task.item, folders)
+    is_inside = is_document(path) and not path.startswith(("/", "~"))
+    is_missing = is_inside and on_disk is not None and on_disk(path) is None
+    return path in reader.gone or is_missing
+
+
 def _running(path: Sequence[Entry], earlier: WorkState) -> dict[str, Job]:
     """The background commands still running at the end of `path`."""
     known = jobs_on(path, earlier.jobs)
@@ -292,14 +325,12 @@ class SectionRooms:
     """Tokens for single sections; None for their share of the space.
 
     Args:
-        tasks: For the texts of tasks.
         rules: For rules that are not in the messages above them.
         said: For the user's messages, as far as that is needed to leave none of them out.
         unused: For the user's messages beyond everything else.
-        are_noted: Findings and commands get nothing, as a model's new notes cover them.
+        are_noted: A model's new notes and choice cover the task, the rules, findings and files.
     """
 
-    tasks: int | None = None
     rules: int | None = None
     said: int | None = None
     unused: int = 0
@@ -316,7 +347,6 @@ def make_sections(
     *,
     rooms: SectionRooms = BY_SHARE,
     kept: frozenset[str] = frozenset(),
-    chosen: frozenset[str] = frozenset(),
     notes: str = "",
     elsewhere: str = "",
 ) -> Sections:
@@ -328,14 +358,13 @@ def make_sections(
         counter: Counts their tokens.
         rooms: Tokens for single sections.
         kept: Entries that stay in the context and are not repeated.
-        chosen: Entries kept in part by choice; they do not count as task texts.
         notes: A model's notes, which may be those of an earlier compaction.
         elsewhere: Text that is in the context anyway: the way so far and the newest messages. Lines
             in it, or in an earlier section, are not repeated.
     """
     said = [one for one in record.said if one[0] not in kept or not one[0]]
-    tasks = [task for task in record.tasks if task.entry_id not in kept | chosen]
-    tasks_room = int(room_tokens * TASK_SHARE) if rooms.tasks is None else rooms.tasks
+    tasks = [task for task in record.named_tasks if task.entry_id not in kept]
+    tasks_room = 0 if rooms.are_noted else int(room_tokens * TASK_SHARE)
     task = task_blocks(tasks, tasks_room, counter)
     unused = tasks_room - counter.count_text("\n".join(task))
     spoken_room = int(room_tokens * PERSON_SHARE) + max(unused, 0)
@@ -359,17 +388,15 @@ def make_sections(
         room_tokens=int(room_tokens * FAILURES_SHARE),
         counter=counter,
     )
-    tested = record.state.tests if state else {}
-    unsaid = [c for c in record.commands if c not in tested and not _is_told(c, known)]
-    commands_room = 0 if rooms.are_noted else int(room_tokens * COMMANDS_SHARE)
-    commands = _newest_that_fit(unsaid, commands_room, counter)
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
-    lists = FileOperations(record.ledger.read_files, record.ledger.modified_files)
-    read, modified = cap_lists(lists, chars)
+    was_read = tuple(filter(is_of_the_work, record.ledger.read_files))
+    was_modified = tuple(filter(is_of_the_work, record.ledger.modified_files))
+    read, modified = cap_lists(FileOperations(was_read, was_modified), chars)
     rules_room = int(room_tokens * RULES_SHARE) if rooms.rules is None else rooms.rules
-    pins = _rules_beside(spoken.lines, record, max(rules_room - borrowed, 0), counter)
+    rules_room = max(rules_room - borrowed, 0)
+    pins = _rules_beside(spoken.lines, record, rules_room, counter) if not rooms.are_noted else []
     before = tag_blocks(
-        ("said-by-the-person", _number_messages(spoken.lines)),
+        ("said-by-the-person", _number_messages(spoken.lines, record.folders)),
         ("pinned-constraints", pins),
         ("task-text", task),
     )
@@ -377,12 +404,13 @@ def make_sections(
         ("work-state", state),
         ("findings", [f"- {finding}" for finding in findings]),
         ("failures", failures),
-        ("commands-run", [f"$ {command}" for command in commands]),
     )
     return Sections(
         before_prose=before,
         after_prose=after,
-        lists=tag_blocks(("read-files", read), ("modified-files", modified)),
+        lists=""
+        if rooms.are_noted
+        else tag_blocks(("read-files", read), ("modified-files", modified)),
         shown=(),
         left_out=_missing(spoken.left_out, pins),
         has_all_said=spoken.is_whole,
@@ -440,7 +468,6 @@ def handover_of(
         state=record.state,
         findings=record.findings,
         failures=record.failures,
-        commands=record.commands,
         files=files_for_later(record.files, {file.path for file in sections.shown} | covered),
         way=way,
     )
@@ -472,12 +499,6 @@ def _rules_beside(
     missing = len(pins) - len(fitting)
     mark = _RULES_LEFT_OUT.format(count=missing, s="s" if missing > 1 else "")
     return [*([mark] if missing else ()), *(f"- {pin}" for pin in reversed(fitting))]
-
-
-def _is_told(command: str, text: str) -> bool:
-    """Whether `text`, on one line, has `command` as an action, or the beginning of it as a call."""
-    call = json.dumps(command.partition("\n")[0], ensure_ascii=False)[1:-1]
-    return any(f"$ {command}{after}" in text for after in (" -> ", " [")) or f'="{call}\\n' in text
 
 
 def _missing(left_out: Sequence[str], pins: Sequence[str]) -> int:
@@ -512,6 +533,7 @@ def _newest_that_fit(lines: Sequence[str], room: int, counter: TokenCounter) -> 
     return taken[::-1]
 
 
-def _number_messages(messages: Sequence[str]) -> list[str]:
-    lines = [f"({number}) {text}" for number, text in enumerate(messages, start=1)]
+def _number_messages(messages: Sequence[str], folders: Sequence[str]) -> list[str]:
+    shown = (with_short_paths(text, folders) for text in messages)
+    lines = [f"({number}) {text}" for number, text in enumerate(shown, start=1)]
     return [_ORDER, *lines] if len(lines) > 2 else lines

@@ -29,11 +29,15 @@ from agent_tui.sessions.outputs import (
     looks_like_error,
     test_counts,
 )
+from agent_tui.sessions.shell_files import programs_run
 from agent_tui.tokens import TokenCounter
 
 MOST_OPEN = 12
 _MOST = 60
 _MOST_LINES = 4
+_END_LINES = 4
+"""Of the text of a refused command, so many lines stay at each end."""
+
 _MOST_STEPS, _MOST_NOTED_STEPS = 3, 200
 _LABEL_CHARS = 140
 _LINE_CHARS = 240
@@ -48,12 +52,13 @@ _NAMED_CHARS = 40
 
 @dataclass(slots=True)
 class _Tracked:
-    """A failure while the events after it are read; `names` are names of files in its error."""
+    """A failure while the events after it are read; `names` are names of files in its `output`."""
 
     failure: Failure
     runs: tuple[CommandRun, ...]
     names: frozenset[str] = frozenset()
     steps: list[str] = field(default_factory=list[str])
+    output: str = ""
 
     @property
     def is_open(self) -> bool:
@@ -61,6 +66,18 @@ class _Tracked:
 
     def update(self, **values: object) -> None:
         self.failure = self.failure.model_copy(update=values)
+
+    def is_solved_by(self, command: str, runs: tuple[CommandRun, ...]) -> bool:
+        """Whether the success of `command` shows that what failed now works.
+
+        It also does if the failed command itself said to run `command`: ``git push`` does.
+        """
+        is_advice = any(_is_similar(runs, [run]) for run in self.runs) and any(
+            " ".join((name, *arguments)) in self.output
+            for name, arguments in programs_run(command)
+            if arguments
+        )
+        return is_advice or covers_all(runs, self.runs)
 
     def concerns(self, path: str) -> bool:
         """Whether the command or its error names the file at `path`."""
@@ -101,13 +118,16 @@ class FailureReader:
 
     def _read(self, event: Done) -> None:
         output = event.output
-        if output.ending == "cancelled" or output.said:
+        is_text = output.ending == "declined" and "\n" in output.action.command
+        if output.ending == "cancelled" or (output.said and not is_text):
             return
-        runs = _runs_of(output)
+        runs = self._runs_of(output)
         if not has_failed(output) and not output.ending and not output.refusal:
-            for one in self._found:
-                if one.is_open and covers_all(runs, one.runs):
-                    one.update(ending="passed", steps=_shown_steps(one.steps))
+            for one in self._found if output.exit_code in (None, 0) else ():
+                if one.is_open and one.is_solved_by(output.action.command, runs):
+                    label = self._label(output)
+                    later = label if label != one.failure.label else ""
+                    one.update(ending="passed", steps=_shown_steps(one.steps), later=later)
             self._note_step(event, runs)
         elif lines := _lines_of(output):
             self._add(event, runs, lines)
@@ -123,13 +143,14 @@ class FailureReader:
             else:
                 before.update(ending="failed", steps=_shown_steps(before.steps))
         failure = Failure(
-            label=_label(output),
+            label=self._label(output),
             lines=lines,
             entry_id=event.entry_id,
             times=times,
             ending=_ending_of(output),
         )
-        new = _Tracked(failure, runs, _names(failure, output.text), steps)
+        said = output.text[-_LOOKED_AT_CHARS:]
+        new = _Tracked(failure, runs, _names(failure, said), steps, said)
         self._found = [*self._found[1 - _MOST :], new]
         self._unexplained.append(new)
 
@@ -146,7 +167,21 @@ class FailureReader:
             if len(one.steps) < _MOST_NOTED_STEPS:
                 one.steps.append(step)
             if command and not one.failure.later and _is_similar(runs, one.runs):
-                one.update(later=_label(event.output))
+                one.update(later=self._label(event.output))
+
+    def _runs_of(self, output: Output) -> tuple[CommandRun, ...]:
+        action = output.action
+        return runs_of(action.command) or (_call(action.tool, self._path_of(output)),)
+
+    def _label(self, output: Output) -> str:
+        action = output.action
+        if action.command:
+            return f"$ {without_folder(action.command)}"
+        return f"{action.tool} {self._path_of(output)}".strip()
+
+    def _path_of(self, output: Output) -> str:
+        path = output.action.path
+        return normalise_path(path, self._folders) or path
 
 
 def open_errors(
@@ -208,12 +243,13 @@ def failures_that_fit(
 
 
 def has_failed(output: Output) -> bool:
-    """Whether the action failed, as its program, its exit code or its count of tests says."""
-    if output.has_failed:
-        return True
-    if output.exit_code not in (None, 0):
-        return looks_like_error(output.text)
-    return is_test(output.action.command) and fails_tests(output.text)
+    """Whether the action failed, as its program, its error or its count of tests says.
+
+    An exit code alone may be an answer: that lines differ, or that a check is still running.
+    """
+    if output.exit_code not in (None, 0) and output.text.strip():
+        return looks_like_error(output.text) or is_test(output.action.command)
+    return output.has_failed or (is_test(output.action.command) and fails_tests(output.text))
 
 
 def _rank(failure: Failure) -> int:
@@ -225,9 +261,12 @@ def _rank(failure: Failure) -> int:
 def _lines(failure: Failure, known: str) -> Iterator[str]:
     times = f" failed {failure.times} times" if failure.times > 1 else ""
     since = ", ".join(PurePosixPath(path).name for path in failure.since[-_MOST_STEPS:])
+    as_run = failure.later.removeprefix("$ ")
     match failure.ending:
         case "passed":
-            then = "passed later"
+            then = (
+                f"passed later as `{one_line(as_run, _LABEL_CHARS)}`" if as_run else "passed later"
+            )
         case "failed":
             then = "failed in another way later"
         case "declined":
@@ -273,8 +312,11 @@ def _lines_of(output: Output) -> tuple[str, ...]:
     No search match or a missing file is no error. What a shown file says of errors is none either;
     what the command itself says comes last.
     """
-    if output.ending == "declined":
-        return ("",)
+    if output.ending == "declined":  # what it would have written is nowhere else
+        lines = list(filter(str.strip, output.action.command.split("\n")))
+        if len(lines) > 2 * _END_LINES:
+            lines = [*lines[:_END_LINES], "[...]", *lines[-_END_LINES:]]
+        return tuple(lines) if len(lines) > 1 else ("",)
     if output.refusal:
         return (one_line(output.text, _LINE_CHARS),)
     command = output.action.command
@@ -294,7 +336,7 @@ def _ending_of(output: Output) -> Literal["open", "declined", "refused"]:
 
 
 def _names(failure: Failure, output: str = "") -> frozenset[str]:
-    texts = (failure.label, *failure.lines, output[-_LOOKED_AT_CHARS:])
+    texts = (failure.label, *failure.lines, output)
     return frozenset(name for text in texts for name in _FILE_NAME.findall(text))
 
 
@@ -303,9 +345,10 @@ def _acts(command: str) -> bool:
 
 
 def _is_similar(done: Sequence[CommandRun], failed: Sequence[CommandRun]) -> bool:
-    """Whether all that failed ran again by the same program with the same subcommand."""
-    names = {run.words[:2] for run in done}
-    return bool(failed) and all(run.words[:2] in names for run in failed)
+    """Whether all that failed ran again, with other options or on other targets."""
+    return bool(failed) and all(
+        any(run.words[: len(one.words)] == one.words for run in done) for one in failed
+    )
 
 
 def _step(event: Done, changed: Sequence[str]) -> str:
@@ -337,11 +380,6 @@ def _shown_steps(steps: Sequence[str]) -> tuple[str, ...]:
     return (*distinct[:first], "…", distinct[-1])
 
 
-def _runs_of(output: Output) -> tuple[CommandRun, ...]:
-    action = output.action
-    return runs_of(action.command) if action.command else (_call(action.tool, action.path),)
-
-
 def _runs_of_label(label: str) -> tuple[CommandRun, ...]:
     if label.startswith("$ "):
         return runs_of(label[2:])
@@ -351,10 +389,3 @@ def _runs_of_label(label: str) -> tuple[CommandRun, ...]:
 
 def _call(tool: str, path: str) -> CommandRun:
     return CommandRun((tool,), frozenset([path] if path else ()))
-
-
-def _label(output: Output) -> str:
-    action = output.action
-    if action.command:
-        return f"$ {without_folder(action.command)}"
-    return f"{action.tool} {action.path}".strip()

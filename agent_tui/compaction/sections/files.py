@@ -44,12 +44,14 @@ _AROUND_LINES = (0, 4, 12)
 
 _LEAST_TOKENS = 60
 _LEAST_BEGINNING_TOKENS = 250
+_LEAST_PLACE_LINES = 2
 _PLACE_TOKENS = 8
 """Tokens of the line above an edited place."""
 
 _MOVED_LINES = 5
 """Fewer equal lines, such as blanks and braces, match anywhere."""
 
+_LEAST_EQUAL_LINES = 2
 _LONG_LINES = 2_000
 """In a longer file, frequent lines are not compared: that would take seconds."""
 
@@ -98,6 +100,9 @@ COMMIT_LINE = re.compile(
     r"^\[(detached HEAD|[\w./-]+)(?: \([\w-]+\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
 )
 """What git prints for a commit: branch, hash and subject."""
+
+_DELETED = re.compile(r"^ delete mode \d+ (.+)$", re.MULTILINE)
+"""What it prints for each file that a commit removes."""
 
 OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
 _NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
@@ -192,8 +197,12 @@ class FileState:
             shifted = [(start if start == 1 else 0, lines) for start, lines in shifted]
         self.runs = [run for run in shifted if run[1]]
         if not found and new.strip() and not any(new in "\n".join(run) for _, run in self.runs):
-            self.runs.append((0, new.split("\n")))
             self.is_whole = False
+            for at, (start, lines) in enumerate(self.runs):
+                if made := _with_newer(lines, new.split("\n")):
+                    self.runs[at] = (start, made)
+                    return
+            self.runs.append((0, new.split("\n")))
 
     def note_command(self, command: str) -> None:
         """Note that a command changed the file in a way that the log does not show."""
@@ -240,6 +249,17 @@ def _around(
     place = min(start, first - len(head))
     runs = [(place, head), (first + len(lines), tail)]
     return [run for run in runs if run[1] and run[0] > 0]
+
+
+def _with_newer(known: list[str], lines: list[str]) -> list[str]:
+    """The `known` lines with `lines` in place of an older form of them; empty if there is none."""
+    matcher = SequenceMatcher(None, known, lines, autojunk=len(known) > _LONG_LINES)
+    blocks = [block for block in matcher.get_matching_blocks() if block.size >= _LEAST_EQUAL_LINES]
+    if 2 * sum(block.size for block in blocks) < len(lines):
+        return []
+    first, last = blocks[0], blocks[-1]
+    end = last.a + len(lines) - last.b
+    return [*known[: max(first.a - first.b, 0)], *lines, *known[end:]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,11 +310,12 @@ def path_shown_by(event: HistoryEvent, folders: Sequence[str]) -> str:
 
 
 class FileReader:
-    """Tracks the files of a conversation."""
+    """Tracks the files of a conversation; `gone` are those that were removed."""
 
     def __init__(self, folders: Sequence[str], earlier: Iterable[KnownFile] = ()) -> None:
         self._folders = folders
         self._files: dict[str, FileState] = {}
+        self.gone: set[str] = set()
         self._clock = 0
         for known in earlier:
             self._clock += 1
@@ -323,6 +344,7 @@ class FileReader:
         normal = normalise_path(path.strip("'\""), self._folders)
         if not normal:
             return None
+        self.gone.discard(normal)
         file = self._files.setdefault(normal, FileState(normal))
         file.last = self._clock
         return file
@@ -380,6 +402,8 @@ class FileReader:
         command, before = output.action.command, ""
         if is_commit(output):
             before = next(iter(COMMIT_LINE.findall(output.text)), ("", "", ""))[1]
+            for path in _DELETED.findall(output.text):
+                self._remove(path)
             for file in self._files.values():
                 file.is_committed = True
         elif output.files is None and not is_looking_around(command) and not is_test(command):
@@ -396,8 +420,10 @@ class FileReader:
     def _remove(self, path: str) -> None:
         """Remove the file `path`, or everything in the folder `path`."""
         gone = normalise_path(path, self._folders)
-        for known in [name for name in self._files if name == gone or name.startswith(f"{gone}/")]:
-            del self._files[known]
+        known = [name for name in self._files if name == gone or name.startswith(f"{gone}/")]
+        for name in known:
+            del self._files[name]
+        self.gone.update((gone, *known))
 
     def _move(self, old: str, new: str) -> list[str]:
         """Rename the file `old`, or the known files in that folder, to `new`.
@@ -493,6 +519,7 @@ def choose_files(
         for file in files
         if (file.is_changed or file.reads >= _OFTEN_READ or file.is_changed_outside)
         and not file.path.startswith(_SCRATCH)
+        and (file.is_changed or is_of_the_work(file.path))
     ]
     settled = [file for file in at_work if file.is_changed and file.is_committed]
     current = [file for file in at_work if file not in settled]
@@ -520,6 +547,15 @@ def choose_files(
                 room_tokens -= tokens
                 break
     return list(shown.values())
+
+
+def is_of_the_work(path: str) -> bool:
+    """Whether `path` is neither temporary nor in a hidden folder outside the working folder.
+
+    A program keeps its own files in such a folder.
+    """
+    is_elsewhere = path.startswith(("/", "~"))
+    return not path.startswith(_SCRATCH) and not (is_elsewhere and "/." in path)
 
 
 def _limit(file: FileState, room_tokens: int, whole: int) -> int:
@@ -598,7 +634,8 @@ def _forms(
         part = "edited places" if file.edits else "the beginning"
         head = f"### {file.path} ({what}; {part}){note}"
         room = min(room, PLACES_TOKENS) - counter.count_text(head)
-        if places := _cut_places(file, room, counter):
+        places = _cut_places(file, room, counter)
+        if places.count("\n") >= _LEAST_PLACE_LINES:
             yield f"{head}\n{places}", False
 
 

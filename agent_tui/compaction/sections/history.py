@@ -89,9 +89,15 @@ _FILLERS: Final = frozenset(
 )
 """Messages that say nothing unless they answer a question: "ok, go on" has two of them."""
 
+_ABOUT_FILE = re.compile(r"(?:refused|said about) \S+ of ")
 _FILLER_CHARS = 60
 _BETWEEN_FILLERS = re.compile(r"[\s,.!;:)]*[,.!;:)]+[\s,.!;:)]*")
-_QUESTION_CHARS = 300
+_FENCED = re.compile(r"^[ \t]*```[^\n`]*\n.*?^[ \t]*```[^\n`]*$", re.MULTILINE | re.DOTALL)
+_BLANKS = re.compile(r"\n[ \t]*\n\s*\n")
+_QUESTION_CHARS = 200
+_BEFORE_QUESTION = re.compile(r"[\s\S]*?(?:\n\s*|[.!?:;](?<!\d\.)[\"')\]*`]*\s+)")
+"""A cut sentence and its end."""
+
 _ANSWER_WORDS = 8
 _CHOICE_WORDS, _PROPOSAL_CHARS = 40, 200
 _NUMBERED = re.compile(
@@ -124,9 +130,23 @@ def as_recorded(told: str, typed: Sequence[str] = ()) -> str:
     return shorten_middle(told, MAX_RECORDED_CHARS)
 
 
+def without_code(text: str) -> str:
+    """`text` without its fenced code blocks and the gaps that they leave."""
+    return _BLANKS.sub("\n\n", _FENCED.sub("", text))
+
+
 def with_question(text: str, question: str) -> str:
     """`text` with the `question` that it answers, which may be empty."""
-    return f"{text} [in answer to: …{question}]" if question else text
+    return f"{text} [in answer to: {question}]" if question else text
+
+
+def with_short_paths(said: str, folders: Sequence[str]) -> str:
+    """`said`, about a call on a file, with the path relative to the working folder."""
+    if label := _ABOUT_FILE.match(said):
+        for folder in folders:
+            if said.startswith(f"{folder}/", label.end()):
+                return f"{label[0]}{said[label.end() + len(folder) + 1 :]}"
+    return said
 
 
 def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
@@ -160,7 +180,10 @@ def _question_before(answer: str, events: Sequence[HistoryEvent]) -> str:
     before = events[-1] if events else None
     if not isinstance(before, Replied) or len(answer.split()) > _ANSWER_WORDS:
         return ""
-    end = before.text[-_QUESTION_CHARS:]
+    text = without_code(before.text).strip()
+    end = text[-_QUESTION_CHARS:]
+    if len(end) < len(text) and (cut := _BEFORE_QUESTION.match(end)):
+        end = end[cut.end() :] or f"…{end}"
     return " ".join(end.split()) if "?" in end else ""
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.commands import without_folder
+from agent_tui.compaction.sections.commands import runs_of, without_folder
 from agent_tui.compaction.sections.files import COMMIT_LINE, folder_of
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.compaction.sections.task import tracker_orders
@@ -15,11 +15,11 @@ from agent_tui.messages import Job
 from agent_tui.omissions import one_line
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import RepositoryState, WorkState
-from agent_tui.sessions.outputs import is_test, test_counts
+from agent_tui.sessions.outputs import is_test, last_line, test_counts
 from agent_tui.sessions.shell_files import programs_run
 
 _ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^']+)'", re.MULTILINE)
-_TITLE_MARKS = re.compile(r"^[\s\W_]*(?:\[[ x~]\])?[\s\W_]*")
+_TITLE_MARKS = re.compile(r"^(?:\[[ x~]\]|[^\w\[]|_)*")
 _STATUS = re.compile(r"\s+\[[^\[\]]*\]\s*$")
 """The status of an item in a list, after its title: ``[P1 · OPEN]``. It may be outdated."""
 _MOST_ITEMS = 60
@@ -27,11 +27,13 @@ _MOST_COMMITS = 5
 _MOST_SHOWN_COMMITS = 10
 _MOST_UNCOMMITTED = 12
 _AS_LOGGED = ", as of the log"
-_REPLACED = " (replaced by a later"
+_REBASED = " (before a later rebase)"
+"""Its hash may have changed, or another branch may have it as it is."""
+
 _BACK = re.compile(r"HEAD(?:~(?P<count>\d*)|(?P<parents>\^+))")
 """Ancestors of HEAD, as ``git rev-parse`` names them: ``HEAD~2``, ``HEAD^``."""
 
-_MOST_TESTS = 2
+_MOST_TESTS = 3
 _TITLE_CHARS = 120
 _RESULT_CHARS = 160
 _LOOKED_AT_CHARS = 20_000
@@ -71,7 +73,7 @@ class StateReader:
         if not action.command:
             return
         if not output.has_failed:
-            self._mark_replaced(action.command)
+            self._follow_history(action.command)
         folder = normalise_path(folder_of(action.command), self._folders)
         folder = folder if folder.startswith("/") else ""
         for branch, commit, message in COMMIT_LINE.findall(text):
@@ -83,18 +85,19 @@ class StateReader:
         if is_test(action.command):
             self._note_test(output, text)
 
-    def _mark_replaced(self, command: str) -> None:
-        """Mark the known commits that `command` gave other hashes."""
+    def _follow_history(self, command: str) -> None:
+        """Remove the commits that `command` replaced or undid; mark what it may have moved."""
+        commits = self._state.commits
         for program, arguments in programs_run(command):
-            if program != "git" or not self._state.commits:
+            if program != "git":
                 continue
+            if "rebase" in arguments or {"pull", "--rebase"} <= set(arguments):
+                for commit, text in commits.items():
+                    commits[commit] = f"{text.removesuffix(_REBASED)}{_REBASED}"
             amends = "commit" in arguments and "--amend" in arguments
-            rebases = "rebase" in arguments or {"pull", "--rebase"} <= set(arguments)
             steps = _steps_back(arguments) if "reset" in arguments else int(amends)
-            known = [name for name, text in self._state.commits.items() if _REPLACED not in text]
-            by = "rebase" if rebases else "amend" if amends else "reset"
-            for commit in known if rebases else known[len(known) - min(steps, len(known)) :]:
-                self._state.commits[commit] += f"{_REPLACED} {by})"
+            for commit in list(commits)[-steps:] if steps else ():
+                del commits[commit]
 
     def _follow_tracker(self, action: Action, text: str) -> None:
         for order in tracker_orders(action):
@@ -106,14 +109,18 @@ class StateReader:
                     self._state.titles[item] = title
 
     def _note_test(self, output: Output, text: str) -> None:
+        if output.ending == "cancelled":
+            return
         result = test_counts(text)
         if output.exit_code is not None and (output.exit_code or not result):
             result = f"exit {output.exit_code} {result}".strip()
         elif output.has_failed:
             result = f"failed {result}".strip()
-        if result:
-            command = without_folder(output.action.command)
-            self._state.tests.pop(command, None)
+        command = without_folder(output.action.command)
+        runs = runs_of(command)
+        for other in [other for other in self._state.tests if runs_of(other) == runs]:
+            del self._state.tests[other]
+        if result := result or last_line(text):
             self._state.tests[command] = one_line(result, _RESULT_CHARS)
 
 

@@ -29,6 +29,8 @@ from agent_tui.compaction.tiers.forms import (
     without_thinking,
 )
 from agent_tui.compaction.tiers.model import UNEDITED, Content, Unit
+from agent_tui.compaction.tiers.units import newest_exchange
+from agent_tui.file_outline import outline
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
@@ -37,7 +39,7 @@ from agent_tui.messages import (
     ToolCall,
     ToolResultMessage,
 )
-from agent_tui.omissions import recall_mark, shorten_middle
+from agent_tui.omissions import omission_mark, recall_mark, shorten_middle
 from agent_tui.sessions.actions import Output
 from agent_tui.sessions.context import apply_edit
 from agent_tui.sessions.entries import ContextEditEntry, timestamp_now
@@ -56,6 +58,7 @@ _LONG_ARGUMENT_TOKENS, _LONG_NOTE_TOKENS = 400, 600
 _LONG_LINE_CHARS = 1_000
 """A longer line in a command's output is generated text: its two ends are enough."""
 
+_EDITED = "(lines edited since)"
 _Passage: TypeAlias = tuple[str, ...]
 _PASSAGE_LINES = 5
 """Fewer lines can be equal by chance."""
@@ -101,40 +104,46 @@ class TailEditor:
         shown: Mapping[str, ShownFile],
         folders: Sequence[str],
         room: int,
-        committed: Iterable[FileState] = (),
+        known: Iterable[FileState] = (),
+        written: Set[str] = frozenset(),
     ) -> Tail:
         """The edits of the newest messages of `live`, as many as fill `room` tokens.
 
         One line replaces a view of a file that has a newer view, an output that is repeated later,
-        views and changes whose lines are `shown` of their file, and changes whose lines are in a
-        file that is `committed`. Thinking is removed from all but the newest reply. In the newest
-        exchange only text that repeats its own call is replaced.
+        views and changes whose lines are `shown` of their file, views of an earlier state of such a
+        file, lines of views that a `known` file no longer has, and changes whose lines are in a
+        file that is committed. Of a whole text in one of the `written` files, its outline stays.
+        Thinking is removed from all but the newest reply. In the newest exchange only text that
+        repeats its own call is replaced.
         """
         pointers = pointers_to_newer(self._order)
-        newest = self._newest_exchange()
+        newest = newest_exchange([unit.message for unit in self._order])
         tokens = list(live.tokens)
         edits: dict[str, ContextEditEntry] = {}
         files: dict[str, frozenset[str]] = {}
         said = _Said(shown.values())
-        done = {file.path: frozenset(file.text.split("\n")) for file in committed}
+        now = {f.path: frozenset(f.text.split("\n")) for f in known if f.is_changed}
+        done = {f.path: now[f.path] for f in known if f.path in now and f.is_committed}
         for at in range(len(live.entries) - 1, -1, -1):
             if room < 0:
                 break
             if (unit := self._units.get(live.entries[at].id)) is not None:
                 is_newest = unit.position >= newest
-                named = {} if is_newest else _files_named(unit, shown, folders)
+                named = {} if is_newest else _files_named(unit, shown, now, folders)
                 paths = frozenset(file.path for file in named.values())
                 if unit.output is not None:
-                    known = _Said(()) if is_newest else said
+                    elsewhere = _Said(()) if is_newest else said
                     pointer = None if is_newest else pointers.get(unit.position)
+                    lines = _lines_gone(unit.output, {} if is_newest else now, folders)
                     content, found = _line(
-                        unit, unit.output, pointer, paths, known, is_newest=is_newest
+                        unit, unit.output, pointer, paths, elsewhere, lines, is_newest=is_newest
                     )
                     paths |= found
                 elif isinstance(unit.message, AssistantMessage) and not is_newest:
                     calls = unit.message.tool_calls
                     gone = {call.id for call in calls if _is_in(call, done, folders)} | named.keys()
-                    content = self._parts(unit.message, unit.entry_id, gone, said)
+                    whole = {c.id for c in calls if _writes(c) and _is_in(c, now, folders, written)}
+                    content = self._parts(unit.message, unit.entry_id, gone, whole, said)
                 else:
                     content = None
                 edit = self._edit(unit, content, 0) if content is not None else None
@@ -150,7 +159,7 @@ class TailEditor:
 
     def verbatim(self, live: LiveConversation) -> frozenset[str]:
         """The entries of `live` that always stay unchanged: the newest exchange."""
-        newest = self._newest_exchange()
+        newest = newest_exchange([unit.message for unit in self._order])
         units = (self._units.get(entry.id) for entry in live.entries)
         return frozenset(u.entry_id for u in units if u is not None and u.position >= newest)
 
@@ -267,28 +276,24 @@ class TailEditor:
         is_output = unit is not None and unit.output is not None
         return is_output and tail.tokens[at] > _LEAST_OUTPUT_TOKENS
 
-    def _newest_exchange(self) -> int:
-        """Position of the newest reply with results after it, or of the newest message."""
-        at = len(self._order) - 1
-        while at > 0 and isinstance(self._order[at].message, ToolResultMessage):
-            at -= 1
-        return self._order[at].position if self._order else 0
-
     def _parts(
         self,
         message: AssistantMessage,
         entry_id: str,
         gone: Set[str],
+        outlined: Set[str],
         said: "_Said",
     ) -> Content:
         """`message` without thinking and text shown elsewhere, and with replaced texts.
 
-        Elsewhere is in a later call, or for the calls that are `gone`, in their file.
+        Elsewhere is in a later call, or for the calls that are `gone` or `outlined`, in their file.
         """
         parts: list[TextContent | ToolCall] = []
         for part in without_thinking(message):
             if isinstance(part, ToolCall) and part.id in gone:
                 part = self._without_written(part, entry_id)
+            elif isinstance(part, ToolCall) and part.id in outlined:
+                part = self._outlined(part, entry_id)
             elif isinstance(part, ToolCall) and (texts := _texts_of_other(part)):
                 for whole in texts:
                     first, _, rest = whole.partition("\n")
@@ -309,8 +314,20 @@ class TailEditor:
         mark = left_out_mark(self._counter.count_text(body), entry_id)
         return _with_text(call, body, mark)
 
+    def _outlined(self, call: ToolCall, entry_id: str) -> ToolCall:
+        """`call` with the outline of the file that it writes, on one line, in place of its text."""
+        action = action_of(call)
+        path, text = file_in_command(action.command) or (action.path, text_of_change(action))
+        lines = text.split("\n")
+        titles = "; ".join(outline(path, 1, lines, frozenset(range(1, len(lines) + 1))))
+        mark = omission_mark(f"{self._counter.count_text(text):,} tokens")
+        return _with_text(call, text, f"{mark} {titles} {recall_mark(entry_id)}")
+
     def _edit(self, unit: Unit, content: Content, tier: int) -> tuple[ContextEditEntry, int] | None:
-        """The edit that replaces `unit` with `content`, and its size; None if it saves nothing."""
+        """The edit that replaces `unit` with `content`, and its size.
+
+        None if it saves hardly anything, unless it removes outdated lines.
+        """
         edit = ContextEditEntry(
             target_id=unit.entry_id,
             replacement=content,
@@ -320,7 +337,9 @@ class TailEditor:
         )
         message = apply_edit(unit.message, edit)
         size = self._counter.count_message(message) if message else 0
-        return (edit, size) if unit.tokens - size >= _LEAST_SAVING_TOKENS else None
+        saves = unit.tokens - size >= _LEAST_SAVING_TOKENS
+        is_needed = isinstance(content, str) and _EDITED in content
+        return (edit, size) if saves or is_needed else None
 
 
 def _with_text(call: ToolCall, old: str, new: str) -> ToolCall:
@@ -340,10 +359,14 @@ def _line(
     pointer: str | None,
     paths: frozenset[str],
     said: "_Said",
+    gone: frozenset[str],
     *,
     is_newest: bool,
 ) -> tuple[Content, frozenset[str]]:
-    """What replaces `output` (None to keep it), and the files that show what is removed."""
+    """What replaces `output` (None to keep it), and the files that show what is removed.
+
+    `gone` are the lines of the file it shows that were edited since.
+    """
     recall = recall_mark(unit.entry_id)
     if paths or pointer:
         return (f"({', '.join(paths)} is shown above) {recall}" if paths else pointer), paths
@@ -355,9 +378,35 @@ def _line(
         own.add(text_of_change(output.action))
     text, _ = own.without(text, lambda _: "(as written above)")
     text, found = said.without(text, _stands_mark)
+    text = _without_edited(text, gone) if gone else text
     if text == output.text:
         return None, found
     return _with_recall(text, unit.entry_id), found
+
+
+def _lines_gone(
+    output: Output, files: Mapping[str, frozenset[str]], folders: Sequence[str]
+) -> frozenset[str]:
+    """The lines that `output` shows of one of `files`, by path, and that it no longer has."""
+    view = file_view(output)
+    now = files.get(_path_viewed(output, folders)) if view is not None else None
+    return (
+        frozenset(view.lines) - now - {""} if view is not None and now is not None else frozenset()
+    )
+
+
+def _path_viewed(output: Output, folders: Sequence[str]) -> str:
+    """The file that `output` shows; empty if it shows none."""
+    view = file_view(output)
+    return normalise_path(view.path.strip("'\""), folders) if view is not None else ""
+
+
+def _without_edited(text: str, gone: frozenset[str]) -> str:
+    """`text`, a view of a file, with a mark in place of the lines in `gone`."""
+    parts: list[str] = []
+    for is_gone, run in groupby(plain_lines(text), lambda forms: not gone.isdisjoint(forms)):
+        parts += [_EDITED] if is_gone else [line for line, _ in run]
+    return "\n".join(parts)
 
 
 def _with_recall(text: str, entry_id: str) -> str:
@@ -388,15 +437,23 @@ def _stands_mark(files: Collection[str]) -> str:
 
 
 def _files_named(
-    unit: Unit, shown: Mapping[str, ShownFile], folders: Sequence[str]
+    unit: Unit,
+    shown: Mapping[str, ShownFile],
+    now: Mapping[str, frozenset[str]],
+    folders: Sequence[str],
 ) -> dict[str, ShownFile]:
-    """The files, by call, that `unit` shows or changes and that are shown with all its lines."""
+    """The files, by call, that `unit` shows or changes and that are shown with all its lines.
+
+    Lines that the file no longer has `now` count for nothing.
+    """
     if (output := unit.output) is not None:
         action = output.action
         view = file_view(output) if action.command else None
         file = shown.get(normalise_path(view.path if view else action.path, folders))
         if file is None or output.has_failed:
             return {}
+        if _lines_gone(output, now, folders):
+            return {"": file}
         if view is not None:
             return {"": file} if file.shows(view.lines) else {}
         is_read = action.kind == "read" and file.holds(output.text)
@@ -414,11 +471,23 @@ def _files_named(
     return named
 
 
-def _is_in(call: ToolCall, files: Mapping[str, frozenset[str]], folders: Sequence[str]) -> bool:
-    """Whether all that `call` wrote is in the lines of its file."""
+def _writes(call: ToolCall) -> bool:
+    """Whether `call` writes a whole file."""
+    action = action_of(call)
+    return action.kind == "write" or bool(file_in_command(action.command))
+
+
+def _is_in(
+    call: ToolCall,
+    files: Mapping[str, frozenset[str]],
+    folders: Sequence[str],
+    wanted: Set[str] | None = None,
+) -> bool:
+    """Whether all that `call` wrote is in the lines of its file, if that is a `wanted` one."""
     action = action_of(call)
     path, text = file_in_command(action.command) or (action.path, text_of_change(action))
-    lines = files.get(normalise_path(path, folders)) if path and text else None
+    name = normalise_path(path, folders) if path and text else ""
+    lines = files.get(name) if wanted is None or name in wanted else None
     return lines is not None and lines.issuperset(text.split("\n"))
 
 

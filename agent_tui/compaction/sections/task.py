@@ -8,6 +8,7 @@ from pathlib import PurePosixPath
 from agent_tui.attachments import plan_approved_by
 from agent_tui.compaction.sections.files import file_view
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Said
+from agent_tui.compaction.transcript import beginning_of
 from agent_tui.omissions import recall_mark
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import TaskText
@@ -169,6 +170,21 @@ def task_texts(
     return tuple(found.values())
 
 
+def lists_steps(task: TaskText) -> bool:
+    """Whether the text has boxes to tick."""
+    return bool(_TICKED.search(task.text) or _UNTICKED.search(task.text))
+
+
+def is_done(task: TaskText) -> bool:
+    """Whether all boxes of the text are ticked."""
+    return bool(_TICKED.search(task.text)) and not _UNTICKED.search(task.text)
+
+
+def is_document(path: str) -> bool:
+    """Whether the file at `path` is prose, as its name says."""
+    return PurePosixPath(path).suffix.lower() in _DOCUMENTS
+
+
 def items_of(task: TaskText) -> list[str]:
     """The items whose text `task` is."""
     return task.item.split(_BETWEEN)
@@ -211,9 +227,8 @@ def _items_shown(
     """The items whose text `output` is, in the order in which they were requested."""
     action = output.action
     if action.kind == "read":
-        path = PurePosixPath(action.path)
-        is_document = path.suffix.lower() in _DOCUMENTS
-        return (action.path,) if is_document and _is_named(path.name, named) else ()
+        name = PurePosixPath(action.path).name
+        return (action.path,) if is_document(name) and _is_named(name, named) else ()
     return tuple(
         dict.fromkeys(
             item
@@ -259,8 +274,8 @@ def task_blocks(
 
 def _outdated_note(task: TaskText) -> str:
     """A note that an item's text may be outdated; empty for documents, whose edits are known."""
-    is_document = PurePosixPath(task.item).suffix.lower() in _DOCUMENTS
-    return "" if is_document or task.item.startswith(_PLAN) else " (as it was shown then)"
+    is_known = is_document(task.item) or task.item.startswith(_PLAN)
+    return "" if is_known else " (as it was shown then)"
 
 
 def _cut_to(text: str, room: int, entry_id: str, counter: TokenCounter) -> str:
@@ -275,7 +290,7 @@ def _cut_to(text: str, room: int, entry_id: str, counter: TokenCounter) -> str:
     for at in sorted(range(len(parts)), key=lambda at: _rank(parts[at])):
         tokens = counter.count_text(parts[at]) + 1
         if tokens > left:
-            taken[at] = _beginning(parts[at], tokens, left, counter)
+            taken[at] = beginning_of(parts[at], left, counter)
             break
         taken[at] = parts[at]
         whole.add(at)
@@ -287,17 +302,9 @@ def _cut_to(text: str, room: int, entry_id: str, counter: TokenCounter) -> str:
 
 
 def _without_ticked(part: str) -> str:
-    is_done = _TICKED.search(part) and not _UNTICKED.search(part)
-    return f"{part.splitlines()[0]}{_DONE_MARK}" if is_done else part
+    has_only_done = _TICKED.search(part) and not _UNTICKED.search(part)
+    return f"{part.splitlines()[0]}{_DONE_MARK}" if has_only_done else part
 
 
 def _rank(part: str) -> int:
     return 0 if _UNTICKED.search(part) else 1 if part.endswith(_DONE_MARK) else 2
-
-
-def _beginning(text: str, tokens: int, room: int, counter: TokenCounter) -> str:
-    head = text[: len(text) * max(room, 0) // tokens]
-    while head and counter.count_text(head) > room:
-        head = head[: len(head) * 9 // 10]
-    lines = head.rpartition("\n")[0]
-    return lines if 4 * len(lines) > 3 * len(head) else head

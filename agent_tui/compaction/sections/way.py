@@ -8,7 +8,14 @@ from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.ledger.pinned import sentences_of
 from agent_tui.compaction.sections.commands import is_commit, is_looking_around, without_folder
 from agent_tui.compaction.sections.files import changes_files
-from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied, Said
+from agent_tui.compaction.sections.history import (
+    Done,
+    HistoryEvent,
+    Replied,
+    Said,
+    with_short_paths,
+    without_code,
+)
 from agent_tui.compaction.sections.task import plan_in
 from agent_tui.compaction.tiers.describe import outcome_line
 from agent_tui.omissions import IMAGE_MARK, SENTENCE_END, one_line
@@ -30,14 +37,15 @@ _NO_SENTENCE = re.compile(
 )
 """Table rows, quotations, code, and announcements of the next step."""
 
-_FENCED = re.compile(r"^[ \t]*```[^\n`]*\n.*?^[ \t]*```[^\n`]*$", re.MULTILINE | re.DOTALL)
+_WHOLE = re.compile(r"[.!?][\"'”’)*_`\]]*$")
+_EMPTY_ITEM = re.compile(r"\n\s*(?:\d+[.)]|[-*•])\s*\Z")
 _SHORTEST, _LONGEST = 25, 500
 _MOST = 400
 
 
 def reasons_in(text: str) -> list[str]:
     """The sentences of `text` that give a reason, as written."""
-    plain = _FENCED.sub("", text)
+    plain = without_code(text)
     sentences = (part.strip().lstrip("-*• ").strip() for part in sentences_of(plain))
     return [
         " ".join(sentence.split())
@@ -45,6 +53,8 @@ def reasons_in(text: str) -> list[str]:
         if _SHORTEST <= len(sentence) <= _LONGEST
         and _REASON.search(sentence)
         and not _NO_SENTENCE.search(sentence)
+        and _WHOLE.search(sentence)
+        and sentence.count("**") % 2 == 0
     ]
 
 
@@ -158,7 +168,8 @@ def _step_lines(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
     lines: list[str] = []
     match step.lead:
         case Said(text=text):
-            said = text.replace(IMAGE_MARK, "[image]")  # the mark is with the user's messages
+            said = with_short_paths(text, folders)
+            said = said.replace(IMAGE_MARK, "[image]")  # the mark is with the user's messages
             lines.append(f"[the user] {one_line(said, _SAID_CHARS[level])}")
         case Replied(text=text):
             if own := _own_words(text, level):
@@ -179,7 +190,7 @@ def _step_lines(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
 
 def _own_words(text: str, level: int) -> str:
     """What a reply says, in whole sentences where it is cut."""
-    plain = _FENCED.sub("", text).strip()
+    plain = without_code(text).strip()
     room = _TEXT_CHARS[level]
     if level == len(_TEXT_CHARS) - 1:
         firsts = (first_sentence(line, room) for line in plain.split("\n"))
@@ -198,7 +209,8 @@ def _own_words(text: str, level: int) -> str:
 def _until_sentence_end(cut: str) -> str:
     """`cut` up to the end of its last sentence or line, if that is in its second half."""
     end = max(cut.rfind(". "), cut.rfind(".\n"), cut.rfind("\n"))
-    return cut[: end + 1 if end > len(cut) // 2 else len(cut)].strip()
+    whole = cut[: end + 1 if end > len(cut) // 2 else len(cut)]
+    return _EMPTY_ITEM.sub("", whole).strip()
 
 
 def _action_line(action: Done, level: int, folders: Sequence[str]) -> str:

@@ -5,11 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from agent_tui.compaction.sections.history import without_code
 from agent_tui.compaction.summary.degeneration import says_nothing
+from agent_tui.compaction.transcript import beginning_of
 from agent_tui.tokens import TokenCounter
 
 TemplateName: TypeAlias = Literal["structured", "seven-section"]
 
+_REST_LEFT_OUT = "[... the rest is left out ...]"
 _AS_OF_EARLIER = "(Written at an earlier compaction; the text around it is newer.)"
 
 
@@ -212,7 +215,7 @@ def earlier_notes(notes: str, *, template: Template, counter: TokenCounter, max_
     if text:
         text = fit_to_tokens(text, template=template, counter=counter, max_tokens=max_tokens)
     elif not any(bodies):  # in another form, from an imported session
-        text = notes.strip()
-        while text and counter.count_text(text) > max_tokens:
-            text = text[: len(text) * 9 // 10]
+        whole = without_code(notes).strip()  # it shows files as they were then
+        text = beginning_of(whole, max_tokens, counter)
+        text += f"\n{_REST_LEFT_OUT}" if len(text) < len(whole) else ""
     return f"{_AS_OF_EARLIER}\n\n{text}" if text else ""

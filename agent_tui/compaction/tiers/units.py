@@ -131,12 +131,12 @@ def protected_positions(
         if room < 0:
             break
         first -= 1
-    newest = range(min(first, _newest_exchange(messages)), len(messages))
+    newest = range(min(first, newest_exchange(messages)), len(messages))
     said = [position for position, is_own in enumerate(is_said) if is_own]
     return frozenset((*newest, *said[-1:]))
 
 
-def _newest_exchange(messages: Sequence[Message]) -> int:
+def newest_exchange(messages: Sequence[Message]) -> int:
     """The index of the reply whose results come last, or of the newest message."""
     at = len(messages) - 1
     while at > 0 and isinstance(messages[at], ToolResultMessage):

@@ -66,7 +66,13 @@ _TYPES = frozenset({"user", "assistant", "progress", "file-history-snapshot", "s
 _SUBAGENTS = "agent-"
 """How the names of Claude Code's subagent files begin."""
 
-_SUMMARY_OPENING = re.compile(r"This session is being continued from a previous .*\n+")
+_AROUND_SUMMARY = re.compile(
+    r"\AThis session is being continued from a previous .*\n+"
+    r"(?:Analysis:\n(?s:.*?)\n(?=Summary:\n))?"
+    r"|\n+If you need specific details from before compaction(?s:.*)\Z"
+    r"|\n+(?:Please continue|Continue) the conversation from where (?s:.*)\Z"
+)
+"""What Claude Code puts around a summary: its opening, the draft, and orders to continue."""
 
 
 def read_claude_code(path: Path) -> ForeignSession:
@@ -252,7 +258,7 @@ class _Reader:
         text = "\n".join(text_at(block, "text") for block in line.blocks)
         self._builder.compaction(
             CompactionEntry(
-                summary=_SUMMARY_OPENING.sub("", text, count=1),
+                summary=_AROUND_SUMMARY.sub("", text),
                 first_kept_entry_id=self._entry_of.get(kept, ""),
                 tokens_before=as_count(facts.get("preTokens")),
                 reason="manual" if facts.get("trigger") == "manual" else "threshold",

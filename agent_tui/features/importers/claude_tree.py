@@ -58,6 +58,10 @@ class ClaudeWords:
     command: str = ""
 
 
+_SKILL = "Base directory for this skill: "
+"""The beginning of a skill's text; lines of some versions don't say that no user wrote it."""
+
+
 def claude_words(text: str) -> ClaudeWords:
     """Separate the user's words from the text that the program put around them.
 
@@ -65,6 +69,8 @@ def claude_words(text: str) -> ClaudeWords:
     request if its message comes before its name, as in commands that send a prompt; the program
     runs the others without the model.
     """
+    if text.startswith(_SKILL):
+        return ClaudeWords("", text)
     blocks: list[re.Match[str]] = []
     while found := _BLOCK.match(text, blocks[-1].end() if blocks else 0):
         blocks.append(found)
@@ -132,7 +138,7 @@ def claude_details(
         text: The result as the model saw it.
         is_error: Whether the call failed; then it touched no file.
     """
-    if is_error and text == _SKIPPED:
+    if is_error and (text == _SKIPPED or _INTERRUPTED in text[:_HEAD_CHARS]):
         return ToolDetails(ending="cancelled")
     if tool == "Bash":
         return ToolDetails(exit_code=_exit_code(text, is_error=is_error))
@@ -169,6 +175,8 @@ def _answers(noted: JsonObject) -> str:
     )
 
 
+_INTERRUPTED = "[Request interrupted by user for tool use]"
+_HEAD_CHARS = 100
 _SKIPPED = "<tool_use_error>Sibling tool call errored</tool_use_error>"
 """The result of a call that was not run, because one beside it failed."""
 

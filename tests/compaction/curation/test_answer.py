@@ -58,6 +58,21 @@ def test_several_parts_of_one_text_come_in_order() -> None:
     assert answer.picks == (Pick(TWO, ((101, 103), (130, 135))), Pick(ONE))
 
 
+@each_row(
+    "line",
+    ["#2 101, 103-105, 109", "#2 lines 101, L103-L105 (109)", "#2 101,103-105,109"],
+)
+def test_a_single_line_is_a_part(line: str) -> None:
+    answer = read_answer(f"<keep>\n{line}\n</keep>", PIECES)
+    assert answer.picks == (Pick(TWO, ((101, 101), (103, 105), (109, 109))),)
+
+
+@each_row("line", ["#2 101-103, 421 tokens", "#2 101-103, 1,102 tokens (105 per 50 lines)"])
+def test_a_size_copied_from_the_list_is_no_part(line: str) -> None:
+    answer = read_answer(f"<keep>\n{line}\n</keep>", PIECES)
+    assert answer.picks == (Pick(TWO, ((101, 103),)),)
+
+
 def test_without_a_list_all_is_notes() -> None:
     answer = read_answer(NOTES, PIECES)
     assert (answer.notes, answer.picks) == (NOTES, ())

@@ -15,6 +15,7 @@ from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.summary.templates import STRUCTURED
 from agent_tui.config import CompactionSettings
+from agent_tui.messages import JsonObject, ToolDetails
 from agent_tui.providers.base import ModelRef
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import numbered
@@ -61,6 +62,60 @@ def test_results_of_one_series_share_a_line() -> None:
         "#4 you replied 1-2, 40 tokens",
         "#2 $ git log 1-2, 40 tokens",
     ]
+
+
+def test_what_the_user_answered_is_listed_before_newer_texts() -> None:
+    answered = piece(1, "you replied 'Shall we?'", "reply", is_answered=True)
+    lines = list_in(ask_with(answered, piece(2, "$ ls"), piece(3, "$ make"), listed=32))
+    assert lines == [
+        "#3 $ make 1-2, 40 tokens",
+        "#1 you replied 'Shall we?' 1-2, 40 tokens",
+        "(1 others are not listed.)",
+    ]
+
+
+def test_limits_in_characters_are_those_of_the_texts_in_the_list() -> None:
+    prose = piece(1, "$ cat", lines=("x" * 400,), tokens=80)
+    assert "notes of at most 4,500 tokens (about 22,500 characters)" in ask_with(prose).text
+
+
+def test_a_piece_that_stays_in_part_says_so() -> None:
+    ask = ask_with(piece(1, "$ make"), piece(2, "$ ls"))
+    staying = replace(ask.staying, entries={"e2"}, shortened={"e1"})
+    assert list_in(replace(ask, staying=staying)) == [
+        "#1 $ make 1-2, 40 tokens, shortened in your newest messages"
+    ]
+
+
+def test_the_users_messages_stay_and_those_that_are_cut_are_named() -> None:
+    told = [(n, f"message {n}", 90 if n in (2, 35) else 0) for n in range(1, 41)]
+    ask = ask_with()
+    text = replace(ask, staying=replace(ask.staying, messages=told)).text
+    assert '(11) "message 11"; ' in text
+    assert '(35) "message 35" (shortened, 90 tokens); ' in text
+    assert "The 10 before these stay, too, shortened: (2). Newer ones stay." in text
+
+
+def test_a_refusal_is_told_with_the_number_under_which_it_stays() -> None:
+    talk = a_talk()
+    words = ToolDetails(ending="declined", user_words="never touch it")
+    call: JsonObject = {"path": "/project/src/a.py", "old": "x", "new": "y"}
+    talk.tool("edit", call, "Refused.", is_error=True, details=words)
+    for number in range(40):
+        talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
+    assert re.search(r'; \(\d+\) "refused edit of ', ask_of(talk, 10_000).text)
+
+
+def test_the_newest_messages_say_what_of_them_stays_whole() -> None:
+    talk = a_talk()
+    listing = "\n".join(f"file_{n}.py is a file of this folder" for n in range(900))
+    talk.tool("bash", {"command": "ls -R"}, listing)
+    talk.tool("bash", {"command": "pytest -q"}, "\n".join(f"test {n} passed" for n in range(40)))
+    ask = ask_of(talk, 10_000)
+    assert re.search(r"- your newest messages: [\d,]+ tokens: .*whole: .*\$ pytest -q", ask.text)
+    assert re.search(r"- your newest messages: .*shortened: .*\$ ls -R", ask.text)
+    (cut,) = (p for p in ask.pieces if p.label == "$ ls -R")
+    assert f"{cut.line}, shortened in your newest messages" in ask.text
 
 
 def test_outlines_take_a_third_of_the_list_and_the_first_files_come_first() -> None:
@@ -110,7 +165,7 @@ def test_the_list_keeps_within_its_budget_and_counts_the_rest(
     ]
     *lines, last = list_in(ask_with(*pieces, listed=listed))
     shown = "\n".join((*lines, last))
-    if missing := re.fullmatch(r"\((\d+) older ones are not listed\.\)", last):
+    if missing := re.fullmatch(r"\((\d+) others are not listed\.\)", last):
         shown = "\n".join(lines)
     assert COUNTER.count_text(shown) <= max(listed, COUNTER.count_text("(none)"))
     numbers = re.findall(r"#(\d+)", shown)
@@ -146,19 +201,13 @@ def ask_of(
     return make_ask(request, make_draft(request, counter=COUNTER), counter=COUNTER)
 
 
-@pytest.mark.parametrize(
-    ("target", "notes", "limit"),
-    [
-        (20_000, 4_500, "4,500 tokens (about 15,800 characters)"),
-        (10_000, 3_000, "3,000 tokens (about 10,500 characters)"),
-    ],
-)
-def test_notes_and_texts_share_what_nothing_else_needs(target: int, notes: int, limit: str) -> None:
+@pytest.mark.parametrize(("target", "notes"), [(20_000, 4_500), (10_000, 3_000)])
+def test_notes_and_texts_share_what_nothing_else_needs(target: int, notes: int) -> None:
     ask = ask_of(a_talk(), target)
     assert (ask.budget.notes, ask.budget.target) == (notes, target)
     assert ask.budget.free + sum(ask.staying.sizes.values()) == target
     assert f"share the rest: {ask.budget.free:,} tokens (about " in ask.text
-    assert f"notes of at most {limit}" in ask.text
+    assert f"notes of at most {notes:,} tokens (about " in ask.text
 
 
 def test_the_setting_is_the_limit_of_the_notes() -> None:
@@ -171,9 +220,7 @@ def test_each_part_that_stays_is_told_with_its_size() -> None:
     ask = ask_of(a_talk(), 10_000, overhead=700)
     assert "- the system prompt and the tools: 700 tokens\n" in ask.text
     assert "- the user's messages, reasons of refusals and answers to questions: " in ask.text
-    newest = re.search(r"- your newest messages \(everything after #(\d+)\): \d,\d+", ask.text)
-    assert newest is not None
-    assert list_in(ask)[1].startswith(f"#{newest[1]} you replied ")
+    assert re.search(r"- your newest messages: \d,\d+ tokens", ask.text)
     assert "pinned texts" not in ask.text
 
 
@@ -185,6 +232,6 @@ def test_a_message_of_the_user_that_is_shortened_can_be_chosen_and_others_need_n
         talk.reply(f"answer {number} of the parser " + "as it should be " * 90)
     ask = ask_of(talk, 10_000)
     assert 'afterwards: (1) "Mend the parser of a.py."; (2) "Here is what the log says' in ask.text
-    assert " tokens shortened." in ask.text
+    assert re.search(r"\" \(shortened, 7,\d+ tokens\)\. ", ask.text)
     said = [piece.label for piece in ask.pieces if piece.kind == "said"]
     assert said == ['the user said "Here is what the log says: a line of the log with …"']

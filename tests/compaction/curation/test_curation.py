@@ -29,6 +29,7 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.client import RequestTracker, ignore_usage, unseen
 from agent_tui.sessions.context import build_context
+from agent_tui.sessions.entries import Carryover, Handover, TaskText
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import in_place
 from tests.compaction.sections.scene import numbered
@@ -127,7 +128,7 @@ def test_the_model_is_offered_the_room_that_the_newest_exchange_leaves(
 
 
 def test_the_newest_exchange_is_not_offered_as_it_stays(talk: Talk, counter: TokenCounter) -> None:
-    talk.tool("bash", {"command": "make"}, "\n".join(f"built part {n}" for n in range(900)))
+    talk.tool("bash", {"command": "make"}, "\n".join(f"built part {n}" for n in range(90)))
     ask = ask_of(request_of(talk), counter=counter)
     newest = ask.pieces[-1]
     assert newest.label.startswith("$ make")
@@ -135,7 +136,7 @@ def test_the_newest_exchange_is_not_offered_as_it_stays(talk: Talk, counter: Tok
     assert newest.line not in ask.text
 
 
-async def test_what_was_chosen_has_room_before_the_texts_of_tasks(
+async def test_of_the_task_only_what_was_chosen_stands_there(
     talk: Talk, counter: TokenCounter
 ) -> None:
     item = "\n".join(f"Part {n} has to do what it should." for n in range(80))
@@ -143,15 +144,55 @@ async def test_what_was_chosen_has_room_before_the_texts_of_tasks(
     for number in range(4):
         talk.reply(f"answer {number} of the printer " + "as it should be " * 40)
         talk.user(f"question {number} of the printer " + "please look at this " * 30)
+    request = request_of(talk)
 
     async def summary_of(wanted: str) -> str:
         answer = f"<notes>\n{GOOD}\n</notes>\n<keep>\n{wanted}\n</keep>"
-        return (await compact(Writer([answer]), counter, request_of(talk))).summary
+        return (await compact(Writer([answer]), counter, request)).summary
 
-    assert "\n".join(LINES[:160]) in await summary_of("#1 1-160")
-    assert "<task-text>\n### 12 (as it was shown then)\nPart 0 has" in await summary_of("#1 1-20")
-    (shown,) = (p for p in ask_of(request_of(talk), counter=counter).pieces if "gh" in p.label)
-    assert "<task-text>" not in await summary_of(f"#{shown.number} 5-9")
+    assert "Part 0 has" not in await summary_of("#1 1-20")
+    (shown,) = (p for p in ask_of(request, counter=counter).pieces if "gh" in p.label)
+    summary = await summary_of(f"#{shown.number} 5-9")
+    assert "Part 4 has" in summary
+    assert "<task-text>" not in summary
+
+
+def test_a_task_of_an_earlier_session_can_be_chosen(talk: Talk, counter: TokenCounter) -> None:
+    item = TaskText(item="12", text="Do all of this.\n" * 20, entry_id="gone")
+    previous = Carryover(handover=Handover(tasks=(item,)))
+    ask = ask_of(replace(request_of(talk), previous=previous), counter=counter)
+    assert "the task 12 1-21, " in ask.text
+
+
+def test_beside_notes_stand_failures_that_are_open_or_newer(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please mend the parser of a.py.")
+    talk.tool("read", {"path": "a.py"}, numbered(LINES))
+
+    def run(command: str, output: str, code: int = 0) -> None:
+        talk.tool("bash", {"command": command}, output, is_error=code > 0, exit_code=code)
+
+    run("make one", "error: the first part is broken", 2)
+    run("make one", "done")
+    run("make two", "error: the second part is broken", 2)
+    for number in range(12):
+        talk.reply(f"answer {number} of the parser " + "as it should be " * 40)
+        talk.user(f"question {number} of the parser " + "please look at this " * 30)
+    request = request_of(talk)
+    through = talk.path[-1].id
+    (file,) = (p for p in ask_of(request, counter=counter).pieces if p.path == "a.py")
+    choice = KeepChoice(GOOD, (Pick(file, ((1, 5),)),), MODEL, through)
+    run("make three", "error: the third part is broken", 2)
+    run("make three", "done")
+    for number in range(40):
+        talk.reply(f"answer {number} of the printer " + "as it should be " * 40)
+        talk.user(f"question {number} of the printer " + "please look at this " * 30)
+    after = replace(request_of(talk, target=9_000), asking=Asking(), occasion="threshold")
+    alone = make_draft(after, counter=counter).after_notes
+    assert [f"the {n} part" in alone for n in ("first", "second", "third")] == [True] * 3
+    noted = make_draft(replace(after, selection=Selection(choice=choice)), counter=counter)
+    shown = noted.after_notes
+    assert [f"the {n} part" in shown for n in ("first", "second", "third")] == [False, True, True]
 
 
 async def test_a_document_of_the_task_that_was_chosen_does_not_stand_twice(
@@ -434,9 +475,8 @@ async def test_the_newest_messages_do_not_repeat_lines_that_were_chosen(
         talk.reply(f"answer {number} " + "as it should be " * 20)
         talk.user(f"question {number}")
     request = replace(request_of(talk, target=9_000), occasion="threshold")
-    shown = re.search(r"#(\d+) FILE a\.py|#(\d+) file a\.py", ask_of(request, counter=counter).text)
-    assert shown is not None
-    answer = f"<notes>\n{GOOD}\n</notes>\n<keep>\n#{shown[1] or shown[2]} 1-300\n</keep>"
+    (file,) = (p for p in ask_of(request, counter=counter).pieces if p.path == "a.py")
+    answer = f"<notes>\n{GOOD}\n</notes>\n<keep>\n#{file.number} 1-300\n</keep>"
     result = await compact(Writer([answer]), counter, request)
     after = "\n".join(
         item.message.text for item in build_context(in_place(talk.path, result)).messages

@@ -11,6 +11,7 @@ from agent_tui.compaction.curation.excerpts import (
     keep_excerpts,
 )
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
+from agent_tui.compaction.curation.present_lines import end_of_block, end_of_paragraph
 from agent_tui.compaction.sections.files import FileReader, FileState, ReadFile
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.tiers.units import read_units
@@ -191,7 +192,7 @@ def test_checks_that_passed_and_repeats_of_a_command_are_a_series(counter: Token
         ("pytest -q", "90 passed in 2.00s", 0),
         ("go test ./...", "ok\t3 tests passed in 1 s", 0),
         ("pytest -q a", "1 failed, 2 passed in 0.10s", 1),
-        ("cd a && npm run check 2>&1 | head -60", lines, 0),
+        ("cd a && npm run build 2>&1 | head -60", lines, 0),
         ("git log --oneline -3", "1234567 one\n2345678 two", 0),
     ):
         talk.tool("bash", {"command": command}, output, is_error=code > 0, exit_code=code)
@@ -199,7 +200,7 @@ def test_checks_that_passed_and_repeats_of_a_command_are_a_series(counter: Token
         "passing checks",
         "passing checks",
         "pytest",
-        "npm run check",
+        "npm run build",
         "git log",
     ]
 
@@ -423,9 +424,7 @@ def test_a_view_of_a_file_that_was_written_anew_is_not_offered(counter: TokenCou
 def test_what_was_kept_can_be_chosen_again(talk: Talk, counter: TokenCounter) -> None:
     read, output = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(read, ((8, 14),)), Pick(output, ((1, 3),)))
-    again = earlier_pieces(
-        f"## Goal\nx\n\n{block.text}\n\n<commands-run>\n</commands-run>", counter
-    )
+    again = earlier_pieces(f"## Goal\nx\n\n{block.text}\n\n<findings>\n</findings>", counter)
     assert [(piece.path, piece.first, len(piece.lines)) for piece in again] == [
         ("a.py", 8, 7),
         ("", 1, 3),
@@ -469,3 +468,76 @@ def test_what_another_agent_puts_behind_a_file_is_not_part_of_it(counter: TokenC
     talk.tool("Read", {"file_path": "a.py"}, numbered(LINES) + reminder)
     (file,) = pieces_of(talk, counter)
     assert file.lines == tuple(LINES)
+
+
+def test_what_a_tag_names_is_exact(talk: Talk, counter: TokenCounter) -> None:
+    command = """grep -rn "a > b" src | sed 's/"x"/y/' && make"""
+    talk.tool("bash", {"command": command}, "\n".join(f"line {n} of it" for n in range(30)))
+    *_, piece = pieces_of(talk, counter)
+    text = kept(talk, counter, Pick(piece, ((3, 6),))).text
+    assert command in text
+    (again,) = earlier_pieces(text, counter)
+    assert (again.label, again.first, len(again.lines)) == (piece.label, 3, 4)
+    assert not again.is_lasting
+
+
+CODE = [
+    "type First struct {",
+    "\ta int",
+    "\tb int",
+    "}",
+    "type Second struct {",
+    "\tc int",
+    "",
+    "\td int",
+    "}",
+    "func run() {",
+    "\tone()",
+    "\ttwo()",
+    "",
+    "\tthree()",
+    "}",
+]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "end"),
+    [
+        (1, 4, 4),  # a whole block
+        (1, 2, 4),  # the rest of the block
+        (2, 3, 3),  # all of its body
+        (5, 6, 6),  # a blank line comes before the end
+        (10, 11, 11),
+        (5, 7, 9),
+        (1, 7, 9),
+    ],
+)
+def test_a_range_of_code_ends_with_the_block_that_it_ends_within(
+    first: int, last: int, end: int
+) -> None:
+    assert end_of_block(CODE, first - 1, last - 1) == end - 1
+
+
+def test_a_range_that_ends_on_a_blank_line_ends_there() -> None:
+    lines = ["one", "two", "", "three", "four"]
+    assert end_of_paragraph(lines, 0, 2) == 2
+
+
+def test_a_hunk_without_the_name_of_its_file_has_it_in_its_tag(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    diff = [
+        line
+        for name in ("src/a.py", "src/b.py")
+        for line in (
+            f"diff --git a/{name} b/{name}",
+            f"--- a/{name}",
+            f"+++ b/{name}",
+            "@@ -1,9 +1,9 @@",
+            *(f"+value_{n} = {n}" for n in range(9)),
+        )
+    ]
+    talk.tool("bash", {"command": "git diff"}, "\n".join(diff))
+    *_, piece = pieces_of(talk, counter)
+    assert ' of="$ git diff, in src/b.py">' in kept(talk, counter, Pick(piece, ((17, 19),))).text
+    assert ' of="$ git diff">' in kept(talk, counter, Pick(piece, ((14, 19),))).text

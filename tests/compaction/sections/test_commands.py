@@ -1,15 +1,13 @@
-"""What a command runs on what, and which commands are told."""
+"""What a command runs on what, and which commands only show something."""
 
 import pytest
 
 from agent_tui.compaction.sections.commands import (
-    commands_run,
     covers_all,
     is_looking_around,
     runs_of,
     without_folder,
 )
-from tests.compaction.sections.scene import ran
 from tests.support.rows import each_row
 
 
@@ -50,6 +48,9 @@ def test_a_run_is_told_by_its_words_and_targets(
         ("python3 a.py", "python a.py"),
         ("npm run test", "npm test"),
         ("git commit -m 'another text'", "git commit -m 'some text'"),
+        ("mix test test/a_test.exs", "mix test test/a_test.exs"),
+        ("mix test", "mix test test/a_test.exs"),
+        ("git add b.py && git commit -m 'x'", "git add a.py && git commit -m 'x'"),
         ("git add -f ./b.css && git add ./a.py ./c.py", "git add ./a.py ./b.css"),
     ],
 )
@@ -128,25 +129,6 @@ def test_a_command_is_told_on_one_line_without_the_folder_it_begins_in() -> None
     assert len(without_folder("x" * 5_000)) == 200
 
 
-def test_what_ran_more_than_once_and_did_something_is_told_where_it_ran_last() -> None:
-    events = ran(
-        ("pytest -q", "1 failed", 1),
-        ("ls", "a.py", 0),
-        ("make", "", 0),
-        ("make", "", 0),
-        ("make install", "", 0),
-        ("ls", "a.py", 0),
-        ("cd /project && pytest -q 2>&1 | tail -5", "1 passed", 0),
-    )
-    assert commands_run(events) == ("make", "pytest -q 2>&1 | tail -5")
-
-
-def test_what_only_chooses_how_much_is_seen_is_no_part_of_a_command() -> None:
-    shown = 'npm run check 2>&1 | grep -E "(error|warning)" | head -10'
-    events = ran(("npm run check | tail -3", "", 0), (shown, "", 0))
-    assert commands_run(events) == (shown,)
-
-
 @pytest.mark.parametrize(
     "command",
     [
@@ -163,24 +145,3 @@ def test_a_text_given_to_an_interpreter_is_no_target() -> None:
     failed = runs_of("npx tsx -e \"import { a } from './src/gone.js'\"")
     assert covers_all(runs_of("npx tsx -e 'console.log(1)'"), failed)
     assert not covers_all(runs_of("npx tsx src/cli.ts"), failed)
-
-
-def test_the_same_program_on_another_target_is_another_command() -> None:
-    events = ran(("pytest a.py", "", 0), ("pytest b.py", "", 0), ("pytest a.py -x", "", 0))
-    assert commands_run(events) == ()
-    assert commands_run((*events, *events[-1:])) == ("pytest a.py -x",)
-
-
-def test_the_newest_commit_shows_how_messages_are_written() -> None:
-    lines = [f"- change {number}" for number in range(9)]
-    text = "\n".join(["A subject", "", *lines, "", "Signed-off-by: A <a@b.test>", "EOF", ')"'])
-    first = f"git commit -m \"$(cat <<'EOF'\n{text}"
-    newest = first.replace("A subject", "Another subject")
-    events = ran((first, "", 0), (newest, "", 0), ("git commit -m 'one line'", "", 0))
-    (shown,) = commands_run(events)
-    assert shown == (
-        "git commit -m \"$(cat <<'EOF'\nAnother subject\n[...]\n\n"
-        'Signed-off-by: A <a@b.test>\nEOF\n)"'
-    )
-    assert commands_run(ran((first, "", 0)), commands_run(events))[0].split("\n")[1] == "A subject"
-    assert len(commands_run((), commands_run(events))) == 1

@@ -9,7 +9,6 @@ from pydantic import JsonValue
 from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.sections.compose import (
-    COMMANDS_SHARE,
     FAILURES_SHARE,
     FILES_SHARE,
     FINDINGS_LEAST_TOKENS,
@@ -45,7 +44,6 @@ SHARES = {
     "work-state": STATE_SHARE,
     "findings": FINDINGS_SHARE,
     "failures": FAILURES_SHARE,
-    "commands-run": COMMANDS_SHARE,
     "files-now": FILES_SHARE,
 }
 LEAST = {"findings": FINDINGS_LEAST_TOKENS}
@@ -97,12 +95,16 @@ def made(record: WorkRecord, room: int, counter: TokenCounter) -> Sections:
     return sections.with_files(choose_files(record.files, int(FILES_SHARE * room), counter))
 
 
-def test_notes_of_a_model_take_the_place_of_findings_and_commands(counter: TokenCounter) -> None:
+def test_notes_of_a_model_take_the_place_of_what_code_would_choose(counter: TokenCounter) -> None:
     record = record_of(work().path)
-    with_notes = make_sections(record, 10_000, counter, rooms=SectionRooms(are_noted=True))
-    for tag in ("<findings>", "<commands-run>"):
-        assert tag in make_sections(record, 10_000, counter).after_prose
-        assert tag not in with_notes.after_prose
+    rule = Ledger(pinned=("Never touch the parser.",), modified_files=("a.py", "/tmp/a.txt"))
+    record = replace(record, ledger=rule)
+    alone = blocks(text_of(make_sections(record, 10_000, counter)))
+    noted = make_sections(record, 10_000, counter, rooms=SectionRooms(are_noted=True))
+    gone = {"pinned-constraints", "task-text", "findings", "modified-files"}
+    assert gone <= alone.keys()
+    assert alone["modified-files"] == "a.py"
+    assert gone.isdisjoint(blocks(text_of(noted)))
 
 
 def test_each_section_says_its_part_in_the_order_of_what_changes_least(
@@ -116,7 +118,6 @@ def test_each_section_says_its_part_in_the_order_of_what_changes_least(
         "work-state",
         "findings",
         "failures",
-        "commands-run",
         "files-now",
         "modified-files",
     ]
@@ -132,7 +133,6 @@ def test_each_section_says_its_part_in_the_order_of_what_changes_least(
         "  E   KeyError: 'x'",
         "  1 failed",
     ]
-    assert found["commands-run"] == "$ make docs"
     assert found["files-now"] == "### src/a.py (changed; whole)\nx = 1\ny = 3"
     assert found["modified-files"] == "src/a.py"
 
@@ -259,7 +259,7 @@ def test_a_document_of_the_task_is_as_commands_left_it_on_the_disk(counter: Toke
     lines = ["# Plan", "- [ ] parser", "- [ ] printer", *(f"Note {n}." for n in range(20))]
     talk.tool("read", {"path": "plan.md"}, numbered(lines))
     run(talk, "sed -i 's/\\[ \\]/[x]/' plan.md", "")
-    now = "\n".join(lines).replace("[ ]", "[x]")
+    now = "\n".join(lines).replace("[ ] parser", "[x] parser")
     record = record_of(talk.path, on_disk={"plan.md": now}.get)
     assert [task.text for task in record.tasks] == [now]
 
@@ -269,10 +269,28 @@ def test_a_document_of_the_task_that_stands_whole_is_named(counter: TokenCounter
     lines = ["# Plan", "- [ ] a </summary> tag", *(f"Note {n}." for n in range(90))]
     talk.tool("read", {"path": "plan.md"}, numbered(lines))
     record = record_of(talk.path)
-    for room, whole in ((4_000, {"plan.md"}), (200, set())):
-        sections = make_sections(record, 4_000, counter, rooms=SectionRooms(room))
+    for room, whole in ((40_000, {"plan.md"}), (2_000, set())):
+        sections = make_sections(record, room, counter)
         assert "# Plan" in sections.before_prose
         assert record.documents_in(sections.before_prose) == whole
+
+
+def test_a_document_that_is_gone_or_done_is_no_task() -> None:
+    def tasks_after(command: str, output: str, on_disk: ReadFile | None = None) -> list[str]:
+        talk = begun("Please work through docs/plan.md.")
+        lines = ["# Plan", "- [ ] parser", *(f"Note {n}." for n in range(20))]
+        talk.tool("read", {"path": "docs/plan.md"}, numbered(lines))
+        run(talk, command, output)
+        return [task.item for task in record_of(talk.path, on_disk=on_disk).tasks]
+
+    commit = "[main 1234567] Clean\n 1 file changed\n delete mode 100644 docs/{}.md"
+    assert tasks_after("ls", "") == ["docs/plan.md"]
+    assert tasks_after("git rm docs/plan.md", "") == []
+    assert tasks_after("git add -A && git commit -m Clean", commit.format("plan")) == []
+    assert tasks_after("git commit -am Clean", commit.format("x")) == ["docs/plan.md"]
+    assert tasks_after("ls", "", {}.get) == []
+    done = {"docs/plan.md": "# Plan\n- [x] parser"}
+    assert tasks_after("sed -i s/x/y/ docs/plan.md", "", done.get) == []
 
 
 def test_a_plan_that_commands_ticked_stands_once_as_it_is_on_the_disk(counter: TokenCounter):
@@ -290,18 +308,6 @@ def test_a_plan_that_commands_ticked_stands_once_as_it_is_on_the_disk(counter: T
     text = f"{draft.before_notes}\n{draft.after_notes}"
     assert text.count("- [x] parser\n- [x] printer") == 1
     assert "- [ ]" not in text
-
-
-def test_a_command_of_which_the_way_tells_is_not_listed_again(counter: TokenCounter) -> None:
-    record = record_of(work().path)
-
-    def listed(way: str) -> list[str]:
-        sections = make_sections(record, 4_000, counter, elsewhere=way)
-        return blocks(text_of(sections)).get("commands-run", "").splitlines()
-
-    assert "$ make docs" in listed("")
-    assert "$ make docs" not in listed("- $ make docs -> built [id]")
-    assert "$ make docs" in listed("- $ make docs-all -> built [id]")
 
 
 def test_what_the_task_does_not_need_is_the_persons(counter: TokenCounter) -> None:
@@ -325,9 +331,7 @@ def test_a_short_answer_stands_with_what_it_answers(counter: TokenCounter) -> No
     talk.user("and the docs of it")
     record = record_of(talk.path)
     (said,) = blocks(text_of(made(record, 4_000, counter))).values()
-    asked = (
-        "…Done so far. The old renderer stays where it is, or should it move, too? I'd leave it."
-    )
+    asked = "Done so far. The old renderer stays where it is, or should it move, too? I'd leave it."
     assert said.split("\n")[-2:] == [
         f"(2) can leave it [in answer to: {asked}]",
         "(3) and the docs of it",
@@ -353,14 +357,10 @@ def test_a_very_long_paste_is_there_once_and_has_its_id() -> None:
     assert read_work(talk.path, ledger, None, FOLDERS).said == ((talk.entries[0].id, "x" * 90_000),)
 
 
-def test_the_newest_errors_and_commands_stay_where_there_is_little_room(
-    counter: TokenCounter,
-) -> None:
+def test_the_newest_errors_stay_where_there_is_little_room(counter: TokenCounter) -> None:
     found = blocks(text_of(make_sections(record_of(long_work().path), 3_000, counter)))
     assert found["failures"].startswith("- $ pytest tests/test_59.py: open")
     assert "test_0.py" not in found["failures"]
-    assert found["commands-run"].endswith("$ make part_59")
-    assert "$ make part_0" not in found["commands-run"]
 
 
 def test_what_is_open_comes_before_what_was_done_long_ago(counter: TokenCounter) -> None:
@@ -413,7 +413,6 @@ def test_what_a_child_kept_of_its_parent_counts_once(counter: TokenCounter) -> N
     child = read_work(kept.path, record.ledger, handover, FOLDERS)
     found = blocks(text_of(made(child, 10_000, counter)))
     assert found["failures"].startswith("- $ pytest tests/b.py: passed later")
-    assert found["commands-run"] == "$ make docs"
     assert found["files-now"] == "### src/a.py (changed; whole)\nx = 1\ny = 3"
     assert found["said-by-the-person"] == f"(1) Please fix the parser. {RULE}\n(2) And the docs?"
 
@@ -460,3 +459,35 @@ def test_a_finding_that_the_context_has_anyway_is_not_listed_again(counter: Toke
     for elsewhere, is_listed in (("", True), (f"Then: {wrapped} And on.", False)):
         sections = make_sections(record_of(work().path), 8_000, counter, elsewhere=elsewhere)
         assert (f"<findings>\n- {WHY}" in sections.after_prose) is is_listed
+
+
+def test_a_document_that_the_model_changed_is_a_file_and_no_task(counter: TokenCounter) -> None:
+    talk = begun("Document it in README.md.")
+    lines = ["# Program", *(f"Line {n} of the document." for n in range(9))]
+    talk.tool("read", {"path": "/project/README.md"}, numbered(lines))
+    assert blocks(text_of(made(record_of(talk.path), 4_000, counter)))["task-text"].startswith(
+        "### README.md\n# Program"
+    )
+    edit(talk, "/project/README.md", "# Program", "# The program")
+    found = blocks(text_of(made(record_of(talk.path), 4_000, counter)))
+    assert "task-text" not in found
+    assert "# The program" in found["files-now"]
+
+
+def test_what_was_said_of_a_call_names_its_file_in_the_working_folder(
+    counter: TokenCounter,
+) -> None:
+    said = "refused edit of /project/src/a.py: not in /project/src"
+    record = replace(record_of(begun().path), said=(("e1", said),))
+    assert (
+        "(1) refused edit of src/a.py: not in /project/src"
+        in made(record, 4_000, counter).before_prose
+    )
+
+
+def test_files_of_the_moment_are_not_listed_as_read(counter: TokenCounter) -> None:
+    talk = begun()
+    for path in ("/tmp/a.log", "/home/u/.other/b.txt", "src/.hidden/c.py"):
+        run(talk, f"cat {path}", "one")
+    found = blocks(text_of(made(record_of(talk.path), 4_000, counter)))
+    assert found["read-files"] == "src/.hidden/c.py"

@@ -235,6 +235,38 @@ def test_a_similar_command_that_succeeded_is_told_and_leaves_it_open(counter: To
     assert "git push: open" in told(talk, counter)[0]
 
 
+def test_another_subcommand_is_not_similar(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "gh pr checks 142", "error: no pull request", 1)
+    run(talk, "gh pr diff 142 -- a.go", "+x")
+    assert "similar" not in "\n".join(told(talk, counter))
+
+
+def test_a_success_with_other_options_is_told_as_it_was_run(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "lint run --disable-all ./a", "Error: unknown flag: --disable-all", 3)
+    run(talk, "lint run ./a", "0 issues.")
+    assert "passed later as `lint run ./a` [" in told(talk, counter)[0]
+
+
+def test_what_git_itself_said_to_run_ends_a_failure_of_several_commands() -> None:
+    hint = "error: index.lock: File exists.\nhint:     git rebase --continue"
+    events = ran(
+        ("git fetch origin && git rebase origin/main", hint, 1),
+        ("rm -f .git/index.lock && git rebase --continue", "Successfully rebased", 0),
+    )
+    assert open_errors(events) == ()
+
+
+def test_an_exit_code_without_an_error_is_an_answer() -> None:
+    assert open_errors(ran(("gh pr checks 1", "lint\tpass\t1m\nbot\tpending\t0", 8))) == ()
+    failed, pending = (
+        ("gh pr checks 1", "error: no connection", 1),
+        ("gh pr checks 1", "pending", 8),
+    )
+    assert len(open_errors(ran(failed, pending))) == 1
+
+
 def test_refusals_are_told_and_the_users_words_stand_among_the_users_messages(
     counter: TokenCounter,
 ) -> None:
@@ -350,3 +382,31 @@ def test_failures_that_a_parent_session_passed_on_continue() -> None:
         assert [(one.label, one.lines, one.ending) for one in again] == [
             (one.label, one.lines, one.ending) for one in whole
         ]
+
+
+def test_a_command_that_the_error_itself_advised_closes_it() -> None:
+    refused = "fatal: no upstream branch. Use\n\n    git push --set-upstream origin topic"
+    failed = ("git push 2>&1", refused, 128)
+    assert open_errors(ran(failed, ("git push --set-upstream origin topic 2>&1", "ok", 0))) == ()
+    assert len(open_errors(ran(failed, ("git push origin main", "ok", 0)))) == 1
+
+
+def test_a_command_that_the_user_refused_keeps_its_lines() -> None:
+    command = "git commit -m \"$(cat <<'EOF'\nA subject\n\n" + "A line.\n" * 9 + 'EOF\n)"'
+    talk = begun()
+    words = ToolDetails(ending="declined", user_words="Not yet.")
+    talk.tool("bash", {"command": command}, "Refused.", is_error=True, details=words)
+    (failure,) = FailureReader(FOLDERS).read(read_history(talk.path))
+    assert failure.ending == "declined"
+    lines = [line for line in command.split("\n") if line]
+    assert failure.lines == (*lines[:4], "[...]", *lines[-4:])
+
+
+def test_a_failed_call_names_its_file_in_the_working_folder() -> None:
+    talk = begun()
+    talk.tool("edit", {"path": "/project/src/a.py"}, "error: text not found", is_error=True)
+    (failure,) = FailureReader(FOLDERS).read(read_history(talk.path))
+    assert failure.label == "edit src/a.py"
+    talk.tool("edit", {"path": "src/a.py", "old": "a", "new": "b"}, "Edited.")
+    (failure,) = FailureReader(FOLDERS).read(read_history(talk.path))
+    assert failure.ending == "passed"

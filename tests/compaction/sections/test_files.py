@@ -669,3 +669,28 @@ def test_an_edited_file_shrinks_to_its_places_when_it_is_committed(counter: Toke
     (done,) = choose_files([file_after(*calls, bash("git commit -qam x"))], 9_000, counter, None)
     assert not done.is_whole
     assert "value_7 = 8" in done.text
+
+
+def test_an_edit_whose_place_is_unknown_replaces_the_older_form_of_its_lines() -> None:
+    seen = ["def a():", "    return 1", "", "def b():", "    return 2", "", "def c():", "    pass"]
+    edit = {
+        "path": "a.py",
+        "old": "def b():\n    return 20\n\ndef c():",
+        "new": "def b():\n    return 21\n\ndef c():",
+    }
+    file = file_after(
+        ("read", {"path": "a.py", "offset": 1, "limit": 8}, numbered(seen)),
+        ("edit", edit, "Edited a.py."),
+    )
+    assert file.text.count("def b():") == 1
+    assert file.text.split("\n")[4] == "    return 21"
+
+
+def test_files_that_a_program_keeps_for_itself_are_shown_only_if_they_changed(
+    counter: TokenCounter,
+) -> None:
+    path = "/home/u/.other/results/1.txt"
+    reads = [("read", {"path": path}, "one\ntwo\nthree")] * 2
+    assert choose_files(files_after(*reads), 1_000, counter) == []
+    wrote = ("write", {"path": path, "content": "one\ntwo"}, "Wrote it.")
+    assert len(choose_files(files_after(*reads, wrote), 1_000, counter)) == 1

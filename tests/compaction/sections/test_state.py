@@ -10,7 +10,7 @@ from agent_tui.compaction.sections.state import (
     pending_lines,
     repository_lines,
 )
-from agent_tui.messages import Job, JsonObject
+from agent_tui.messages import Job, JsonObject, ToolDetails
 from agent_tui.sessions.entries import RepositoryState, WorkState
 from tests.compaction.sections.scene import FOLDERS, begun, called, ran
 from tests.support.rows import each_row
@@ -133,7 +133,7 @@ def test_a_commit_on_no_branch_names_none() -> None:
     assert as_logged(state) == ["- [x] commit 1a2b3c4, as of the log: Keep the token"]
 
 
-def test_a_hash_that_an_amend_replaced_is_marked_once() -> None:
+def test_a_commit_that_an_amend_replaced_is_not_told() -> None:
     state = state_of(
         ("git commit -m one", "[main 1111111] One", 0),
         ("git commit -m two", "[main 2222222] Two", 0),
@@ -141,52 +141,43 @@ def test_a_hash_that_an_amend_replaced_is_marked_once() -> None:
         ("git commit --amend", "error: nothing", 1),
         ("git commit --amend -m 2", "[main 4444444] Second", 0),
     )
-    assert list(state.commits.items()) == [
-        ("1111111", "One"),
-        ("2222222", "Two (replaced by a later amend)"),
-        ("3333333", "Two (replaced by a later amend)"),
-        ("4444444", "Second"),
-    ]
+    assert list(state.commits.items()) == [("1111111", "One"), ("4444444", "Second")]
 
 
-def test_all_hashes_before_a_rebase_are_marked_and_later_ones_are_not() -> None:
+def test_commits_before_a_rebase_say_so_once_and_later_ones_do_not() -> None:
     state = state_of(
         ("git commit -m one", "[main 1111111] One", 0),
-        ("git commit --amend -m 1", "[main 2222222] First", 0),
         ("git fetch && git rebase origin/main", "Successfully rebased", 0),
         ("git commit -m two", "[main 3333333] Two", 0),
     )
-    assert list(state.commits.values()) == [
-        "One (replaced by a later amend)",
-        "First (replaced by a later rebase)",
-        "Two",
-    ]
+    assert list(state.commits.values()) == ["One (before a later rebase)", "Two"]
     pulled = state_of(("git pull --rebase", "Successfully rebased", 0), earlier=state)
-    assert pulled.commits["3333333"] == "Two (replaced by a later rebase)"
+    assert as_logged(pulled)[:2] == [
+        "- [x] commit 1111111, as of the log: One (before a later rebase)",
+        "- [x] commit 3333333, as of the log: Two (before a later rebase)",
+    ]
 
 
 @each_row(
-    ("command", "gone"),
+    ("command", "left"),
     [
-        ("git reset --hard HEAD~1 && git log --oneline -2", ["3333333"]),
-        ("git reset HEAD^", ["3333333"]),
-        ("git reset --soft HEAD~2", ["1111111", "3333333"]),
-        ("git reset --hard HEAD~9", ["1111111", "3333333"]),
-        ("git reset HEAD a.py", []),
-        ("git reset --hard", []),
-        ("git show HEAD~1", []),
+        ("git reset --hard HEAD~1 && git log --oneline -2", ["1111111"]),
+        ("git reset HEAD^", ["1111111"]),
+        ("git reset --soft HEAD~2", []),
+        ("git reset --hard HEAD~9", []),
+        ("git reset HEAD a.py", ["1111111", "3333333"]),
+        ("git reset --hard", ["1111111", "3333333"]),
+        ("git show HEAD~1", ["1111111", "3333333"]),
     ],
 )
-def test_hashes_that_a_reset_left_behind_are_marked(command: str, gone: list[str]) -> None:
+def test_commits_that_a_reset_undid_are_not_done(command: str, left: list[str]) -> None:
     state = state_of(
         ("git commit -m one", "[main 1111111] One", 0),
         ("git commit -m two", "[main 2222222] Two", 0),
         ("git commit --amend -m three", "[main 3333333] Three", 0),
         (command, "", 0),
     )
-    marked = [name for name, text in state.commits.items() if "later reset)" in text]
-    assert marked == gone
-    assert state.commits["2222222"] == "Two (replaced by a later amend)"
+    assert list(state.commits) == left
 
 
 def test_only_the_newest_five_commits_are_told() -> None:
@@ -286,11 +277,37 @@ def test_only_the_newest_sixty_items_are_kept() -> None:
     assert list(state.items) == [f"bd-{n}" for n in range(10, 70)]
 
 
-def test_the_two_test_commands_run_last_are_told() -> None:
+def test_the_three_checks_run_last_are_told() -> None:
     state = state_of(
-        ("pytest a.py", "1 passed", 0), ("cargo test", "test result: ok.", 0), ("tox", "OK", 0)
+        ("pytest a.py", "1 passed", 0),
+        ("cargo test", "test result: ok.", 0),
+        ("tox", "OK", 0),
+        ("mise run lint 2>&1 | tail", "0 issues.\n[lint] $ run ./...", 0),
+        ('git commit -m "make sure that they test it"', "[main 1234567] Test", 0),
     )
-    assert [line.split("`")[1] for line in check_lines(state)] == ["cargo test", "tox"]
+    assert check_lines(state) == [
+        "- `cargo test` -> test result: ok.",
+        "- `tox` -> OK",
+        "- `mise run lint 2>&1 | tail` -> 0 issues.",
+    ]
+
+
+def test_a_newer_run_of_the_same_check_takes_the_place_of_the_last() -> None:
+    state = state_of(
+        ("npm run check", "error TS2339: x", 2),
+        ("cd /project && npm run check 2>&1 | tail -3", "Checked 238 files.", 0),
+    )
+    assert check_lines(state) == ["- `npm run check 2>&1 | tail -3` -> exit 0"]
+    piped = called(("bash", {"command": "npm run check | tail -3"}, "Checked 238 files."))
+    again = StateReader(state, FOLDERS).read(piped)
+    assert check_lines(again) == ["- `npm run check | tail -3` -> Checked 238 files."]
+
+
+def test_a_run_that_the_user_interrupted_has_no_result() -> None:
+    talk = begun()
+    details = ToolDetails(exit_code=137, ending="cancelled")
+    talk.tool("bash", {"command": "go test"}, "ok pkg 0.4s", is_error=True, details=details)
+    assert check_lines(StateReader().read(read_history(talk.path))) == []
 
 
 def test_numbers_in_other_commands_are_no_test_results() -> None:

@@ -5,11 +5,13 @@ from dataclasses import replace
 import pytest
 
 from agent_tui.compaction.plan import read_live
-from agent_tui.compaction.sections.files import FileState, ShownFile
+from agent_tui.compaction.sections.files import FileReader, FileState, ShownFile
+from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import AssistantMessage, JsonObject, ThinkingContent, ToolCall
+from agent_tui.omissions import marks_in
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.tokens import TokenCounter
@@ -34,11 +36,15 @@ def tail_of(
     counter: TokenCounter,
     shown: tuple[str | ShownFile, ...] = (),
     room: int = PLENTY,
+    written: frozenset[str] = frozenset(),
 ) -> Tail:
     live = read_live(talk.path, counter)
     files = [f if isinstance(f, ShownFile) else ShownFile(f, "", is_whole=True) for f in shown]
     by_path = {file.path: file for file in files}
-    return editor(talk, counter).lines_for_what_stands_elsewhere(live, by_path, FOLDERS, room)
+    known = FileReader(FOLDERS).read(read_history(talk.path))
+    return editor(talk, counter).lines_for_what_stands_elsewhere(
+        live, by_path, FOLDERS, room, known, written
+    )
 
 
 def seen(talk: Talk, tail: Tail) -> tuple[Entry, ...]:
@@ -151,6 +157,48 @@ def test_a_view_of_lines_that_are_shown_of_a_file_gives_way(counter: TokenCounte
     tail = tail_of(ended(talk), counter, (hidden,))
     assert tail.edits[view].replacement == f"(src/a.py is shown above) [recall {view}]"
     assert tail.files_to_show(read_live(talk.path, counter).entries) == {"src/a.py"}
+
+
+def test_lines_of_a_view_that_were_edited_since_are_not_shown_again(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py"}, TEXT)
+    view = result_id(talk)
+    edit: JsonObject = {
+        "path": "src/a.py",
+        "old": "value_7 = 7\nvalue_8 = 8",
+        "new": "one = 1\nvalue_8 = 8",
+    }
+    talk.tool("edit", edit, "Edited src/a.py.")
+    text = str(tail_of(ended(talk), counter).edits[view].replacement)
+    assert "value_6 = 6\n(lines edited since)\n" in text
+    assert "value_8 = 8" in text
+    assert text.endswith(f"[recall {view}]")
+
+
+def test_a_view_of_an_earlier_state_of_a_shown_file_takes_one_line(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py"}, TEXT)
+    view = result_id(talk)
+    edit: JsonObject = {"path": "src/a.py", "old": "value_7 = 7", "new": "one = 1"}
+    talk.tool("edit", edit, "Edited src/a.py.")
+    tail = tail_of(ended(talk), counter, (replace(PART, hidden=frozenset({"value_70 = 70"})),))
+    assert tail.edits[view].replacement == f"(src/a.py is shown above) [recall {view}]"
+
+
+def test_of_a_finished_file_its_outline_stays(counter: TokenCounter) -> None:
+    text = "\n".join(line for n in range(9) for line in (f"def run_{n}():", *["    step()"] * 9))
+    talk = begun()
+    for name in ("a.py", "b.py"):
+        talk.tool("write", {"path": name, "content": text}, f"Wrote {name}.")
+    tail = tail_of(ended(talk), counter, written=frozenset({"a.py"}))
+    (made,) = (edit.replacement for edit in tail.edits.values())
+    assert isinstance(made, tuple)
+    (call,) = made
+    assert isinstance(call, ToolCall)
+    content = str(call.arguments["content"])
+    assert " left out ...] 1-10 def run_0(); 11-20 def run_1(); " in content
+    assert "step()" not in content
+    assert marks_in(content) == (content,)  # the tools refuse it
 
 
 def test_a_view_of_more_lines_than_are_shown_keeps_the_others(counter: TokenCounter) -> None:

@@ -210,3 +210,10 @@ def test_a_test_run_is_told_by_its_count(counter: TokenCounter) -> None:
         "- $ mix test -> 14 doctests, 410 tests, 0 failures ["
         in way(ran(("mix test", output, 0)), counter)[-1]
     )
+
+
+def test_a_reply_is_not_cut_behind_the_mark_of_an_item(counter: TokenCounter) -> None:
+    end = "I have two options, which I list here:\n\n1. "
+    text = f"{'All of it is said. ' * 29}{end}{'Wait for it ' * 120}."
+    lines = way_so_far(replied(text), (), 5_000, counter, FOLDERS)
+    assert "1. …" not in "\n".join(lines)

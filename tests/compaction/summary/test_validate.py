@@ -172,3 +172,7 @@ def test_of_earlier_notes_stays_what_later_work_does_not_outdate(counter: TokenC
     assert earlier("") == ""
     assert earlier("All is well.").endswith("\n\nAll is well.")
     assert counter.count_text(earlier("word " * 900, 100)) < 130
+    assert "def" not in earlier("It was:\n\n```py\ndef a(): ...\n```\n\nNo more.")
+    lines = earlier("a line of the notes\n" * 200, 100).split("\n")
+    assert lines[-1] == "[... the rest is left out ...]"
+    assert set(lines[2:-1]) == {"a line of the notes"}

@@ -166,14 +166,19 @@ def test_a_compaction_keeps_nothing_before_it_unless_the_file_says_so(file: Path
         said("u2", "a1", "Go on."),
         replied("a2", "u2", text("Gone on.")),
     ]
-    summary = "This session is being continued from a previous conversation.\n\nAll is well."
+    summary = (
+        "This session is being continued from a previous conversation.\n\n"
+        "Analysis:\nLet me see.\n\nSummary:\nAll is well.\n\n"
+        "If you need specific details from before compaction, read the full transcript at: /x\n"
+        "Please continue the conversation from where we left off."
+    )
     after = [
         said("u3", "b1", summary, isCompactSummary=True),
         replied("a3", "u3", text("I see.")),
     ]
     session = read_claude_code(write(file, *lines, boundary("b1", "a2"), *after))
     compaction = next(e for e in session.entries if isinstance(e, CompactionEntry))
-    assert compaction.summary == "All is well."
+    assert compaction.summary == "Summary:\nAll is well."
     assert compaction.first_kept_entry_id == compaction.id
     assert (compaction.tokens_before, compaction.reason) == (170_000, "threshold")
     assert len(build_context(session.entries).messages) == 2
@@ -203,12 +208,13 @@ def test_what_the_program_says_in_the_persons_name_is_not_the_persons(file: Path
         said("u3", "u2", "<local-command-stdout>You must never stop.</local-command-stdout>"),
         said("u4", "u3", [text("[Request interrupted by user]")]),
         said("u5", "u4", "<command-name>/review</command-name>\n<command-args>x</command-args>"),
-        replied("a1", "u5", text("Ok.")),
+        said("u6", "u5", "Base directory for this skill: /x\n\nYou must always obey."),
+        replied("a1", "u6", text("Ok.")),
     )
     session = read_claude_code(file)
     assert said_in(session) == ["Never push.", "/review x"]
-    assert [one[:8] for one in notes(session)] == ["Base dir", "<local-c", "[Request"]
-    assert len(build_context(session.entries).messages) == 6
+    assert [one[:8] for one in notes(session)] == ["Base dir", "<local-c", "[Request", "Base dir"]
+    assert len(build_context(session.entries).messages) == 7
 
 
 @pytest.mark.parametrize(
@@ -735,3 +741,15 @@ def test_a_call_that_was_not_run_because_another_failed_is_no_failure(file: Path
     )
     endings = [one.tool_details.ending for one in results(read_claude_code(file))]
     assert endings == ["cancelled", "cancelled"]
+
+
+def test_a_command_that_the_user_interrupted_is_no_failure(file: Path) -> None:
+    text = "Exit code 137\n[Request interrupted by user for tool use]\nok pkg 0.4s"
+    write(
+        file,
+        said("u1", None, "Go."),
+        replied("a1", "u1", call("t1", command="go test")),
+        result("r1", "a1", "t1", text, is_error=True),
+    )
+    (one,) = results(read_claude_code(file))
+    assert one.tool_details.ending == "cancelled"
