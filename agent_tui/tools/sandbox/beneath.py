@@ -135,11 +135,15 @@ def make_folders(path: Path, roots: Sequence[Path]) -> None:
             os.mkdir(each.name, dir_fd=folder)
 
 
-def open_up(folder: int, name: str) -> None:
+def open_up(folder: int | None, name: str) -> None:
     """Give us, its owner, all rights in the folder `name`, or the right to read that file.
 
     A command may take them away, so that nobody but root finds or moves what it left there. Links
     stay as they are.
+
+    Args:
+        folder: From `folder_of`; None for an absolute path that no command can change.
+        name: The name there, or the path.
     """
     with suppress(OSError):
         handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)

@@ -236,9 +236,14 @@ class ProjectWalk:
         version = (status.st_ino, status.st_ctime_ns)
         if is_first:
             self._closed.add(version)
-        if version not in self._closed:
-            with suppress(OSError), folder_of(Path(path), (*self.roots, *self._gits)) as around:
+        if version in self._closed:
+            return
+        places = (*self.roots, *self._gits)
+        if any(place in Path(path).parents for place in places):
+            with suppress(OSError), folder_of(Path(path), places) as around:
                 open_up(around, Path(path).name)
+        else:  # commands cannot put a link on the way to the outermost place
+            open_up(None, path)
 
     def _is_closed(self, path: str) -> bool:
         with suppress(OSError):

@@ -391,6 +391,36 @@ async def test_no_mode_of_a_folder_keeps_what_is_in_it_from_being_held_back(
     assert (talk.work / "closed").stat().st_mode & 0o777 == 0
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may do all this")
+@pytest.mark.parametrize("mode", ["000", "300", "555"])
+@pytest.mark.parametrize("place", ["a clone", "a work tree"])
+async def test_no_mode_of_a_working_folder_keeps_what_is_in_it_from_being_held_back(
+    talk: Conversation, mode: str, place: str
+):
+    """Nor one of the git folder that belongs to it, and lies elsewhere."""
+    top = talk.work if place == "a clone" else talk.base / "main"
+    top.mkdir(exist_ok=True)
+    git(top, "init", "-q")
+    git(top, "commit", "-qm", "one", "--allow-empty")
+    if place == "a work tree":
+        git(top, "worktree", "add", "-q", str(talk.work))
+    hook = top / ".git/hooks/post-commit"
+    run = f"touch {talk.base}/ran"
+    await talk.says("true")
+    await talk.says(
+        f"mkdir .vscode; echo x > .vscode/tasks.json; printf '#!/bin/sh\\n{run}\\n' > {hook};"
+        f"chmod +x {hook}; git config core.fsmonitor '{run}; false';"
+        f"chmod {mode} {hook.parent}; chmod {mode} {hook.parent.parent}; chmod {mode} ."
+    )
+    for folder in (talk.work, top / ".git", hook.parent):
+        folder.chmod(0o700)
+    assert not (talk.work / ".vscode").exists()
+    assert not hook.exists()
+    git(talk.work, "commit", "-qm", "two", "--allow-empty")
+    git(talk.work, "status")
+    assert not (talk.base / "ran").exists()
+
+
 async def test_no_line_that_a_command_adds_to_a_rebase_runs_when_it_goes_on(talk: Conversation):
     git(talk.work, "init", "-q")
     for text in ("one", "two"):
