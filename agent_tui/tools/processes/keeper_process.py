@@ -378,10 +378,8 @@ def _kill_children(spared: Collection[int]) -> bool:
     What forks and ends again and again has another id, and group, before a look at all processes
     finds it. But each orphan is our child at once, and the kernel lists these in microseconds.
     """
-    for _ in range(_SWEEPS):
-        if not _signal_all(_children() - set(spared), signal.SIGKILL):
-            return False
-    return True
+    ours = set(spared)
+    return all(_signal_all(_children() - ours, signal.SIGKILL) for _ in range(_SWEEPS))
 
 
 def _children() -> set[int]:

@@ -421,6 +421,29 @@ async def test_no_mode_of_a_working_folder_keeps_what_is_in_it_from_being_held_b
     assert not (talk.base / "ran").exists()
 
 
+@pytest.mark.parametrize(
+    "place",
+    [
+        *(".git/x/.git", ".git/objects/zz/.git", ".git/objects/zz", ".git/refs/zz"),
+        *(".git/tool/tree/deep/.git", ".git/modules/a/x/.git"),
+    ],
+)
+async def test_no_repository_in_a_git_folder_runs_anything(talk: Conversation, place: str):
+    git(talk.work, "init", "-q")
+    git(talk.work, "commit", "-qm", "one", "--allow-empty")
+    git(talk.work, "worktree", "add", "-q", ".git/tool/tree")
+    await talk.says("true")
+    await talk.says(
+        f"mkdir -p {place}/refs {place}/objects; echo 'ref: refs/heads/main' > {place}/HEAD;"
+        f"printf '[core]\\nrepositoryformatversion = 0\\nbare = false\\nworktree = .\\n'"
+        f" > {place}/config;"
+        f"git config -f {place}/config core.fsmonitor 'touch {talk.base}/ran; false';"
+        f"ln -s {place.removesuffix('/.git')} docs"
+    )
+    subprocess.run(["git", "status"], cwd=talk.work / "docs", capture_output=True)
+    assert not (talk.base / "ran").exists()
+
+
 async def test_no_line_that_a_command_adds_to_a_rebase_runs_when_it_goes_on(talk: Conversation):
     git(talk.work, "init", "-q")
     for text in ("one", "two"):
