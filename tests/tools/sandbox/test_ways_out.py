@@ -421,6 +421,42 @@ async def test_no_mode_of_a_working_folder_keeps_what_is_in_it_from_being_held_b
     assert not (talk.base / "ran").exists()
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may do all this")
+@pytest.mark.parametrize("closed", ["own", "own/data/projects", "own/data/projects/*/sandbox/*"])
+async def test_no_mode_of_our_own_folders_keeps_anything_from_being_held_back(
+    talk: Conversation, closed: str
+):
+    if talk.backend == "bubblewrap":
+        pytest.skip("it hides them")
+    (talk.work / "AGENTS.md").write_text("mine")
+    await talk.says("true")
+    found = " ".join(map(str, talk.base.glob(closed)))
+    said = await talk.says(
+        "mkdir .vscode; echo x > .vscode/tasks.json; echo evil > AGENTS.md;"
+        f"chmod -R a= {talk.base}/own/data/projects/*/sandbox/versions; chmod 0 {found}"
+    )
+    assert said.count("held back") == 2, said
+    assert not (talk.work / ".vscode").exists()
+    assert (talk.work / "AGENTS.md").read_text() == "mine"
+    assert "up\n" in await talk.says("echo up")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may do all this")
+async def test_no_mode_of_our_own_folders_makes_a_commit_the_users(talk: Conversation):
+    if talk.backend == "bubblewrap":
+        pytest.skip("it hides them")
+    git(talk.work, "init", "-q", "-b", "main")
+    git(talk.work, "commit", "-qm", "one", "--allow-empty")
+    await talk.says(
+        "git switch -qc evil; echo evil > AGENTS.md; git add .; "
+        "git -c user.name=n -c user.email=n@example.org commit -qm evil; git switch -q main;"
+        f"chmod 0 {talk.base}/own/data/repositories/*/references.json"
+    )
+    await talk.restart()
+    await talk.says("true")
+    assert "held back: AGENTS.md" in await talk.says("git switch -q evil")
+
+
 @pytest.mark.parametrize(
     "place",
     [
