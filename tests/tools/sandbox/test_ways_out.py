@@ -431,9 +431,10 @@ async def test_no_mode_of_our_own_folders_keeps_anything_from_being_held_back(
     (talk.work / "AGENTS.md").write_text("mine")
     await talk.says("true")
     found = " ".join(map(str, talk.base.glob(closed)))
+    versions = " ".join(map(str, talk.base.glob("own/data/projects/*/sandbox/versions/*")))
     said = await talk.says(
         "mkdir .vscode; echo x > .vscode/tasks.json; echo evil > AGENTS.md;"
-        f"chmod -R a= {talk.base}/own/data/projects/*/sandbox/versions; chmod 0 {found}"
+        f"chmod 0 {versions} && chmod 0 {found}"
     )
     assert said.count("held back") == 2, said
     assert not (talk.work / ".vscode").exists()
@@ -449,9 +450,11 @@ async def test_no_mode_of_our_own_folders_makes_a_commit_the_users(talk: Convers
     git(talk.work, "commit", "-qm", "one", "--allow-empty")
     await talk.says(
         "git switch -qc evil; echo evil > AGENTS.md; git add .; "
-        "git -c user.name=n -c user.email=n@example.org commit -qm evil; git switch -q main;"
-        f"chmod 0 {talk.base}/own/data/repositories/*/references.json"
+        "git -c user.name=n -c user.email=n@example.org commit -qm evil; git switch -q main"
     )
+    (known,) = talk.base.glob("own/data/repositories/*/references.json")
+    await talk.says(f"chmod 0 {known}")
+    assert known.stat().st_mode & 0o777 == 0
     await talk.restart()
     await talk.says("true")
     assert "held back: AGENTS.md" in await talk.says("git switch -q evil")
