@@ -1,4 +1,5 @@
 import asyncio
+import fcntl
 import os
 import signal
 import subprocess
@@ -34,6 +35,21 @@ async def main():
 
 asyncio.run(main())
 """
+
+LEAPING = """
+import fcntl, os, sys, time
+held = open(sys.argv[1], "w")
+fcntl.flock(held, fcntl.LOCK_SH)
+for _ in range(30):
+    if os.fork() == 0:
+        for _ in range(3_000):
+            if os.fork():
+                os._exit(0)
+            os.setsid()
+            time.sleep(0.002)
+        os._exit(0)
+"""
+"""Processes that have another id and session every few milliseconds, and share a lock."""
 
 
 @pytest.fixture
@@ -159,6 +175,16 @@ async def test_cancelling_ends_even_what_has_left_the_group(keeper: ProcessKeepe
         await running
     assert alive(nap(71_231)) == []
     assert await run(keeper, "echo on") == (b"on\n", 0)
+
+
+@ON_LINUX
+async def test_what_forks_and_leaves_its_session_again_and_again_is_ended(
+    keeper: ProcessKeeper, tmp_path: Path
+):
+    script = f"exec {sys.executable} -c '{LEAPING}' {tmp_path}/held"
+    assert await run(keeper, script) == (b"", 0)
+    with (tmp_path / "held").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises if a process is left
 
 
 async def test_processes_that_end_by_themselves_may_tidy_up(keeper: ProcessKeeper, tmp_path: Path):

@@ -49,6 +49,9 @@ _LOOK_AGAIN_S = 0.01
 _NO_MORE_ORDERS = 3
 """The exit code of a guardian whose program ended while it waited."""
 
+_SWEEPS = 20
+"""How often the children are killed before all processes of the machine are looked at."""
+
 _MOST_HANDLES = 8
 _FAILED = 1
 _WORKS, _WAITS = b"works", b"waits"
@@ -189,13 +192,11 @@ class _Guardian:
         return self._kill_all()
 
     def _kill_all(self) -> bool:
-        """Kill what is left; returns whether nothing is left.
-
-        Kills whole groups, so that a command cannot outrun it by forking fast.
-        """
+        """Kill what is left; returns whether nothing is left."""
         deadline = time.monotonic() + _KILL_PATIENCE_S
         while self._is_any_left() and time.monotonic() < deadline:
-            if not _kill(self._living()):
+            is_any = _kill_children(spared=())
+            if not (_kill(self._living()) or is_any):
                 break
             self._wakeups.wait(None, _LOOK_AGAIN_S)
         return not self._is_any_left()
@@ -309,7 +310,8 @@ def _has_killed_strays(guardians: set[int], until: float) -> bool:
     """Kill what a killed guardian has left to us; returns whether there may be more."""
     if not _IS_LINUX or time.monotonic() > until:
         return False
-    return _kill(_descendants(spared=guardians))
+    is_any = _kill_children(spared=guardians)
+    return _kill(_descendants(spared=guardians)) or is_any
 
 
 def _start(order: Order, handles: list[int]) -> int:
@@ -368,6 +370,24 @@ def _descendants(spared: Collection[int]) -> list[_Process]:
                 parents.append(process.pid)
                 found += [process] if state not in b"ZX" else []
     return found
+
+
+def _kill_children(spared: Collection[int]) -> bool:
+    """Kill the children of this process; returns whether any is left that could be signalled.
+
+    What forks and ends again and again has another id, and group, before a look at all processes
+    finds it. But each orphan is our child at once, and the kernel lists these in microseconds.
+    """
+    ours = set(spared)
+    return all(_signal_all(_children() - ours, signal.SIGKILL) for _ in range(_SWEEPS))
+
+
+def _children() -> set[int]:
+    """The children of this process; none if the system has no list of them."""
+    with suppress(OSError):
+        listed = Path(f"/proc/self/task/{os.getpid()}/children").read_bytes()
+        return set(map(int, listed.split()))
+    return set()
 
 
 def _kill(processes: Sequence[_Process]) -> bool:

@@ -14,6 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from agent_tui.regular_files import read_regular_file
+
 MOST_BYTES: Final = 1_000_000
 """Bytes of a file that outside programs read; larger ones are not examined."""
 
@@ -135,11 +137,15 @@ def make_folders(path: Path, roots: Sequence[Path]) -> None:
             os.mkdir(each.name, dir_fd=folder)
 
 
-def open_up(folder: int, name: str) -> None:
+def open_up(folder: int | None, name: str) -> None:
     """Give us, its owner, all rights in the folder `name`, or the right to read that file.
 
     A command may take them away, so that nobody but root finds or moves what it left there. Links
     stay as they are.
+
+    Args:
+        folder: From `folder_of`; None for an absolute path that no command can change.
+        name: The name there, or the path.
     """
     with suppress(OSError):
         handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
@@ -150,6 +156,59 @@ def open_up(folder: int, name: str) -> None:
                 Path(f"/proc/self/fd/{handle}").chmod(stat.S_IMODE(mode) | ours)
         finally:
             os.close(handle)
+
+
+def reopen(folder: Path) -> None:
+    """Give us back all rights in our own `folder`, around it and in it.
+
+    Where no mount hides it, a command can take them away by its path.
+    """
+    for around in reversed(folder.parents):
+        _reopen(around)
+    pending = [folder]
+    for each in pending:
+        if _reopen(each):
+            with suppress(OSError):
+                pending += each.iterdir()
+
+
+def _reopen(path: Path) -> bool:
+    """Open `path` if it is ours and closed; returns whether it is a folder."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    is_folder = stat.S_ISDIR(status.st_mode)
+    needed = stat.S_IRWXU if is_folder else stat.S_IRUSR
+    if status.st_uid == os.geteuid() and status.st_mode & needed != needed:
+        open_up(None, os.fspath(path))
+    return is_folder
+
+
+def read_own(file: Path) -> bytes:
+    """The content of a file in our own folder, whatever mode a command gave it.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    try:
+        return read_regular_file(file)
+    except PermissionError:
+        reopen(file)
+        return read_regular_file(file)
+
+
+def list_own(folder: Path) -> list[Path]:
+    """What is in our own `folder`, whatever mode a command gave it; nothing if it is missing."""
+    try:
+        return list(folder.iterdir())
+    except PermissionError:
+        reopen(folder)
+    except OSError:
+        return []
+    with suppress(OSError):
+        return list(folder.iterdir())
+    return []
 
 
 def remove_folder(path: Path) -> None:

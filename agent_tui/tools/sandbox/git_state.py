@@ -16,12 +16,13 @@ import os
 import re
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from agent_tui.regular_files import open_regular_file
+from agent_tui.tools.files.protected import fold_name
 from agent_tui.tools.sandbox.git_controls import id_bytes_of, leads_to_work_tree, repositories_of
 from agent_tui.tools.sandbox.git_index import GitIndexes, names_are_safe
 from agent_tui.tools.sandbox.obeyed import EntryKind, who_obeys_entry
@@ -100,6 +101,9 @@ class _Folder(NamedTuple):
         obeyed: What other programs follow there, and who: Emacs looks around a message that it
             edits, Sapling has its settings there.
         files: The files that git may write in place, and what their content must be.
+        git: The git folder that the names count from.
+        gits: The git folders here, and each ``.git``.
+        is_tree: Whether it is in a work tree, of which only `gits` matters.
     """
 
     stamp: ListStamp
@@ -107,6 +111,9 @@ class _Folder(NamedTuple):
     irregular: tuple[Path, ...] = ()
     obeyed: tuple[tuple[Path, str], ...] = ()
     files: tuple[tuple[str, _IsRegular | None], ...] = ()
+    git: str = ""
+    gits: tuple[Path, ...] = ()
+    is_tree: bool = False
 
 
 class GitFindings(NamedTuple):
@@ -117,11 +124,13 @@ class GitFindings(NamedTuple):
             say.
         obeyed: What other programs follow, and who.
         shared: The files with further names, each with what identifies it.
+        gits: Repositories that are none of the given ones, nor theirs. A link can lead there.
     """
 
     irregular: list[Path]
     obeyed: dict[Path, str]
     shared: dict[Path, str]
+    gits: list[Path]
 
 
 class GitState:
@@ -139,7 +148,7 @@ class GitState:
         self._indexes = GitIndexes(self._began_ns)
 
     def look(
-        self, entries: Iterable[Path], open_up: Callable[[str, os.stat_result], None]
+        self, entries: Collection[Path], open_up: Callable[[str, os.stat_result], None]
     ) -> GitFindings:
         """What is not as git keeps it. Blocking.
 
@@ -149,9 +158,11 @@ class GitState:
         """
         seen, files = dict[str, _Folder](), dict[str, tuple[int, int]]()
         irregular, obeyed, shared = list[Path](), dict[Path, str](), dict[Path, str]()
+        known = set(entries)
         for entry in entries:
             # The deepest first: names count from the folder of the repository that they are in.
             for git in reversed(list(repositories_of(entry))):
+                known.add(git)
                 if self._is_inside(git):
                     self._look_below(os.fspath(git), seen, open_up)
         for folder in seen.values():
@@ -173,7 +184,8 @@ class GitState:
                 else:
                     irregular.append(Path(path))
         self._folders, self._files = seen, files
-        return GitFindings(irregular, obeyed, shared)
+        gits = {git: None for folder in seen.values() for git in folder.gits if git not in known}
+        return GitFindings(irregular, obeyed, shared, list(gits))
 
     def find_gitlinks(self, entries: Iterable[Path]) -> Iterator[Path]:
         """The ``.git`` of each repository that an index names, wherever it lies. Blocking.
@@ -201,29 +213,34 @@ class GitState:
     def _look_below(
         self, git: str, seen: dict[str, _Folder], open_up: Callable[[str, os.stat_result], None]
     ) -> None:
-        pending = [git]
+        pending, trees = [git], set[str]()
         for path in pending:
             if path in seen:
                 continue
-            folder = self._folders.get(path)
+            folder, is_tree = self._folders.get(path), path in trees
             try:
                 status = os.lstat(path)
-                if folder is None or folder.stamp.differs(status):
+                was = None if folder is None else (folder.git, folder.is_tree)
+                if folder is None or was != (git, is_tree) or folder.stamp.differs(status):
                     open_up(path, status)
-                    folder = self._read(path, git)
+                    folder = self._read(path, git, is_tree=is_tree)
             except OSError:
                 continue
             seen[path] = folder
             pending += folder.below
+            if folder.is_tree:
+                trees.update(folder.below)
 
-    def _read(self, path: str, git: str) -> _Folder:
-        """Read a folder in the git folder `git`, without a work tree that lies there."""
+    def _read(self, path: str, git: str, *, is_tree: bool) -> _Folder:
+        """Read a folder in the git folder `git`, or in a work tree that lies there."""
         stamp, entries = list_folder(path)
+        gits = tuple(find_gits(Path(path), {entry.name for entry in entries}))
         relative = path[len(git) + 1 :]
         top = relative.partition("/")[0]
         is_gits = not top or top in _GIT_DATA
-        if not is_gits and any(entry.name == ".git" for entry in entries):
-            return _Folder(stamp)
+        if is_tree or (not is_gits and any(entry.name == ".git" for entry in entries)):
+            folders = (entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+            return _Folder(stamp, tuple(folders), git=git, gits=gits, is_tree=True)
         below, irregular, files = list[str](), list[Path](), list[tuple[str, _IsRegular | None]]()
         obeyed: list[tuple[Path, str]] = []
         for entry in entries:
@@ -235,7 +252,9 @@ class GitState:
                 irregular += [] if _is_harmless(entry) else [Path(entry)]
             elif is_gits and top != _OBJECTS:
                 files.append((entry.path, self._promise(entry.path[len(git) + 1 :])))
-        return _Folder(stamp, tuple(below), tuple(irregular), tuple(obeyed), tuple(files))
+        return _Folder(
+            stamp, tuple(below), tuple(irregular), tuple(obeyed), tuple(files), git, gits
+        )
 
     def _promise(self, name: str) -> _IsRegular | None:
         """What the content of the file `name` in a git folder must be; None for anything."""
@@ -253,6 +272,19 @@ class GitState:
 
     def _leads_to_work_tree(self, path: str) -> bool:
         return leads_to_work_tree(Path(path).parent, self._places)
+
+
+def find_gits(folder: Path, names: Collection[str]) -> Iterator[Path]:
+    """Each ``.git`` in `folder`, and the folder itself if git takes it for a git folder.
+
+    Args:
+        folder: The folder.
+        names: What is in it.
+    """
+    yield from (folder / name for name in names if fold_name(name) == ".git")
+    # Git accepts links for these folders, and searches where a `commondir` leads.
+    if "HEAD" in names and ("commondir" in names or ("objects" in names and "refs" in names)):
+        yield folder
 
 
 def kind_of(entry: os.DirEntry[str]) -> EntryKind:

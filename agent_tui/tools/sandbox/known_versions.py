@@ -27,11 +27,11 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from agent_tui.atomic_files import replace_private_file
-from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import git_entry
 from agent_tui.tools.files.protected import fold_name
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.sandbox.beneath import read_own
 from agent_tui.tools.sandbox.git_controls import folders_in, git_folders
 from agent_tui.tools.sandbox.obeyed_state import BusyMarker, References
 from agent_tui.tools.sandbox.verified_objects import VerifiedObjects
@@ -143,7 +143,7 @@ class KnownVersions:
 
     def _read(self, store: Path) -> References:
         with suppress(OSError, ValueError):
-            return References.model_validate_json(read_regular_file(self._file_of(store)))
+            return References.model_validate_json(read_own(self._file_of(store)))
         return self._references.get(store, References(last={}))
 
     def _file_of(self, store: Path) -> Path:

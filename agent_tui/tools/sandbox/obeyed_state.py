@@ -18,7 +18,15 @@ from agent_tui.atomic_files import replace_private_file
 from agent_tui.file_locks import FileLock, LockHeldError
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder, is_link
-from agent_tui.tools.sandbox.beneath import folder_of, make_folders, read_at, write_at
+from agent_tui.tools.sandbox.beneath import (
+    folder_of,
+    list_own,
+    make_folders,
+    read_at,
+    read_own,
+    reopen,
+    write_at,
+)
 from agent_tui.tools.sandbox.git_controls import ControlKind, controls_of
 from agent_tui.tools.sandbox.obeyed import WORK_TREES, holds_work_trees, is_only_read
 from agent_tui.tools.sandbox.project_walk import WalkFindings
@@ -97,7 +105,7 @@ class Approved(BaseModel):
     def read(cls, file: Path) -> "Approved | None":
         """The state stored in `file`; None if there is none."""
         try:
-            return cls.model_validate_json(file.read_bytes())
+            return cls.model_validate_json(read_own(file))
         except (OSError, ValueError):
             return None
 
@@ -183,7 +191,7 @@ class Contents:
         """The content and the mode for a digest; None if it is not stored."""
         name, _, mode = digest.partition("-")
         with suppress(OSError, ValueError):
-            return (self._folder / name).read_bytes(), int(mode, 8)
+            return read_own(self._folder / name), int(mode, 8)
         return None
 
     def bytes_of(self, digest: str) -> bytes | None:
@@ -352,9 +360,16 @@ class BusyMarker:
 
         Otherwise what the user did before would look like the work of a program that just began.
         """
-        make_private_dir(self._folder.parent)
-        turn = self._folder.with_name("turn")
-        return os.fdopen(os.open(turn, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "rb")
+        turn, flags = self._folder.with_name("turn"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+        try:
+            make_private_dir(turn.parent)
+            opened = os.open(turn, flags, 0o600)
+        except PermissionError:
+            reopen(turn.parent)
+            with suppress(FileNotFoundError):
+                turn.chmod(0o600)
+            opened = os.open(turn, flags, 0o600)
+        return os.fdopen(opened, "rb")
 
     def say_busy(self) -> None:
         """Note that commands run from now on.
@@ -380,10 +395,7 @@ class BusyMarker:
 
         That is also around one of them, or in a folder in one.
         """
-        try:
-            states = [path for path in self._folder.iterdir() if path.suffix == _STATE]
-        except OSError:
-            return False
+        states = [path for path in list_own(self._folder) if path.suffix == _STATE]
         return any([self._is_busy(state) for state in states if state.stem != self._file.name])
 
     def remove(self, *, is_settled: bool = True) -> None:
@@ -404,7 +416,7 @@ class BusyMarker:
 
     def _is_busy(self, state: Path) -> bool:
         with suppress(OSError):
-            busy, *roots = state.read_bytes().split(b"\0")
+            busy, *roots = read_own(state).split(b"\0")
             is_busy = busy == _BUSY
             if self._roots and not any(self._overlaps(root) for root in roots):
                 return False

@@ -20,7 +20,7 @@ from agent_tui.tools.files.protected import (
 )
 from agent_tui.tools.git.token_settings import read_settings
 from agent_tui.tools.sandbox.beneath import folder_of, open_up
-from agent_tui.tools.sandbox.git_state import GitState, ListStamp, kind_of, list_folder
+from agent_tui.tools.sandbox.git_state import GitState, ListStamp, find_gits, kind_of, list_folder
 from agent_tui.tools.sandbox.obeyed import EntryKind, holds_work_trees, who_obeys_entry
 from agent_tui.tools.sandbox.tool_settings import may_hold_key as settings_may_hold_key
 
@@ -208,10 +208,11 @@ class ProjectWalk:
             with suppress(OSError):
                 self._open(os.fspath(entry), os.lstat(entry), is_first=is_first)
         opening = partial(self._open, is_first=is_first)
-        irregular, obeyed, shared = self._state.look(found.gits, opening)
-        found.irregular.extend(irregular)
-        found.obeyed.update(obeyed)
-        found.shared.update(shared)
+        while (state := self._state.look(found.gits, opening)).gits:
+            found.gits.extend(state.gits)
+        found.irregular.extend(state.irregular)
+        found.obeyed.update(state.obeyed)
+        found.shared.update(state.shared)
 
     def _without(self, folders: tuple[str, ...]) -> Iterable[str]:
         if not (self.left_out or self._skipped):
@@ -236,9 +237,14 @@ class ProjectWalk:
         version = (status.st_ino, status.st_ctime_ns)
         if is_first:
             self._closed.add(version)
-        if version not in self._closed:
-            with suppress(OSError), folder_of(Path(path), (*self.roots, *self._gits)) as around:
+        if version in self._closed:
+            return
+        places = (*self.roots, *self._gits)
+        if any(place in Path(path).parents for place in places):
+            with suppress(OSError), folder_of(Path(path), places) as around:
                 open_up(around, Path(path).name)
+        else:  # commands cannot put a link on the way to the outermost place
+            open_up(None, path)
 
     def _is_closed(self, path: str) -> bool:
         with suppress(OSError):
@@ -272,7 +278,7 @@ class ProjectWalk:
     def _read(self, path: str, *, is_obeyed: bool) -> _Folder:
         stamp, entries = list_folder(path)
         here = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
-        gits = [] if is_obeyed else _find_gits(Path(path), here)
+        gits = [] if is_obeyed else list(find_gits(Path(path), here))
         names = self._names_below_root(path)
         is_rebuilt = not REBUILT_FOLDERS.isdisjoint(names)
         if is_rebuilt and names[-1] not in REBUILT_FOLDERS:
@@ -316,11 +322,3 @@ class ProjectWalk:
         target = f"{os.path.realpath(entry.path)}/"
         is_inside = target.startswith(tuple(f"{top}/" for top in self._tops))
         return target.startswith(self._unchecked) and not is_inside
-
-
-def _find_gits(folder: Path, here: dict[str, bool]) -> list[Path]:
-    gits = [folder / name for name in here if fold_name(name) == ".git"]
-    # Git accepts links for these folders, and searches where a `commondir` leads.
-    if "HEAD" in here and ({"objects", "refs"} <= here.keys() or "commondir" in here):
-        gits.append(folder)
-    return gits

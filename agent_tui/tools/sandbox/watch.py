@@ -43,7 +43,13 @@ from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.files.home_links import describe_linked
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.beneath import folder_of, move_in, remove_folder, separate
+from agent_tui.tools.sandbox.beneath import (
+    folder_of,
+    move_in,
+    remove_folder,
+    reopen,
+    separate,
+)
 from agent_tui.tools.sandbox.git_controls import (
     ControlKind,
     controls_at,
@@ -204,10 +210,11 @@ class ObeyedWatch:
             settings=(root for root in roots if root in linked),
         )
         self._roots = tuple(dict.fromkeys((*roots, *(place.folder for place in places))))
+        repositories = repositories or folder / "repositories"
         self._folder = folder
+        self._own = (folder, repositories, repositories.with_name("conversations"))
         self._contents = Contents(folder / "versions", (*self._roots, folder / "copies"))
         self._store = HeldStore(folder / "held", self._roots)
-        repositories = repositories or folder / "repositories"
         self._versions = KnownVersions(keeper, environ, self._walk.roots, repositories)
         self._has_mounts = has_mounts
         self._own_copies = folder / "copies" / f"{os.getpid()}-{os.urandom(4).hex()}"
@@ -215,8 +222,10 @@ class ObeyedWatch:
         self._jobs = 0
         self._is_unsettled = False
         name = self._own_copies.name
-        self._marker = BusyMarker(folder / "running", name)
-        self._near = BusyMarker(repositories.with_name("conversations"), name, self._roots)
+        self._marker, self._near = (
+            BusyMarker(folder / "running", name),
+            BusyMarker(self._own[-1], name, self._roots),
+        )
         self._approved = Approved()
         self._state_file = folder / "approved.json"
         self._written: tuple[bytes, tuple[int, int]] = b"", (0, 0)
@@ -652,6 +661,15 @@ class ObeyedWatch:
         return {os.fspath(f.relative_to(folder)): self._contents.digest_of(f) for f in files}
 
     async def _settle(self, *, only_jobs: bool = False, is_over: bool = True) -> list[Path]:
+        """Do `_settle_now`, also if a command closed our own folders."""
+        try:
+            return await self._settle_now(only_jobs=only_jobs, is_over=is_over)
+        except PermissionError:
+            for folder in self._own:
+                await asyncio.to_thread(reopen, folder)
+            return await self._settle_now(only_jobs=only_jobs, is_over=is_over)
+
+    async def _settle_now(self, *, only_jobs: bool, is_over: bool) -> list[Path]:
         """Accept what commands did, set it aside, or ask; the result becomes the approved state.
 
         Args:

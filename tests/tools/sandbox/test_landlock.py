@@ -146,3 +146,21 @@ print(os.read(reading, 20).decode())
 """
     left = int(script(plan, words).stdout)
     assert not Path(f"/proc/{left}").exists()
+
+
+@needs_landlock
+def test_what_the_program_leaves_behind_does_not_outrun_the_launcher(plan: SandboxPlan):
+    words = """
+import os, time
+for _ in range(30):
+    if os.fork() == 0:
+        for _ in range(2_000):
+            if os.fork():
+                os._exit(0)
+            os.setsid()
+            time.sleep(0.002)
+        open("outran", "w")
+        os._exit(0)
+"""
+    assert script(plan, words).returncode == 0
+    assert not (plan.workspace / "outran").exists()

@@ -391,6 +391,98 @@ async def test_no_mode_of_a_folder_keeps_what_is_in_it_from_being_held_back(
     assert (talk.work / "closed").stat().st_mode & 0o777 == 0
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may do all this")
+@pytest.mark.parametrize("mode", ["000", "300", "555"])
+@pytest.mark.parametrize("place", ["a clone", "a work tree"])
+async def test_no_mode_of_a_working_folder_keeps_what_is_in_it_from_being_held_back(
+    talk: Conversation, mode: str, place: str
+):
+    """Nor one of the git folder that belongs to it, and lies elsewhere."""
+    top = talk.work if place == "a clone" else talk.base / "main"
+    top.mkdir(exist_ok=True)
+    git(top, "init", "-q")
+    git(top, "commit", "-qm", "one", "--allow-empty")
+    if place == "a work tree":
+        git(top, "worktree", "add", "-q", str(talk.work))
+    hook = top / ".git/hooks/post-commit"
+    run = f"touch {talk.base}/ran"
+    await talk.says("true")
+    await talk.says(
+        f"mkdir .vscode; echo x > .vscode/tasks.json; printf '#!/bin/sh\\n{run}\\n' > {hook};"
+        f"chmod +x {hook}; git config core.fsmonitor '{run}; false';"
+        f"chmod {mode} {hook.parent}; chmod {mode} {hook.parent.parent}; chmod {mode} ."
+    )
+    for folder in (talk.work, top / ".git", hook.parent):
+        folder.chmod(0o700)
+    assert not (talk.work / ".vscode").exists()
+    assert not hook.exists()
+    git(talk.work, "commit", "-qm", "two", "--allow-empty")
+    git(talk.work, "status")
+    assert not (talk.base / "ran").exists()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may do all this")
+@pytest.mark.parametrize("closed", ["own", "own/data/projects", "own/data/projects/*/sandbox/*"])
+async def test_no_mode_of_our_own_folders_keeps_anything_from_being_held_back(
+    talk: Conversation, closed: str
+):
+    if talk.backend == "bubblewrap":
+        pytest.skip("it hides them")
+    (talk.work / "AGENTS.md").write_text("mine")
+    await talk.says("true")
+    found = " ".join(map(str, talk.base.glob(closed)))
+    versions = " ".join(map(str, talk.base.glob("own/data/projects/*/sandbox/versions/*")))
+    said = await talk.says(
+        "mkdir .vscode; echo x > .vscode/tasks.json; echo evil > AGENTS.md;"
+        f"chmod 0 {versions} && chmod 0 {found}"
+    )
+    assert said.count("held back") == 2, said
+    assert not (talk.work / ".vscode").exists()
+    assert (talk.work / "AGENTS.md").read_text() == "mine"
+    assert "up\n" in await talk.says("echo up")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may do all this")
+async def test_no_mode_of_our_own_folders_makes_a_commit_the_users(talk: Conversation):
+    if talk.backend == "bubblewrap":
+        pytest.skip("it hides them")
+    git(talk.work, "init", "-q", "-b", "main")
+    git(talk.work, "commit", "-qm", "one", "--allow-empty")
+    await talk.says(
+        "git switch -qc evil; echo evil > AGENTS.md; git add .; "
+        "git -c user.name=n -c user.email=n@example.org commit -qm evil; git switch -q main"
+    )
+    (known,) = talk.base.glob("own/data/repositories/*/references.json")
+    await talk.says(f"chmod 0 {known}")
+    assert known.stat().st_mode & 0o777 == 0
+    await talk.restart()
+    await talk.says("true")
+    assert "held back: AGENTS.md" in await talk.says("git switch -q evil")
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        *(".git/x/.git", ".git/objects/zz/.git", ".git/objects/zz", ".git/refs/zz"),
+        *(".git/tool/tree/deep/.git", ".git/modules/a/x/.git"),
+    ],
+)
+async def test_no_repository_in_a_git_folder_runs_anything(talk: Conversation, place: str):
+    git(talk.work, "init", "-q")
+    git(talk.work, "commit", "-qm", "one", "--allow-empty")
+    git(talk.work, "worktree", "add", "-q", ".git/tool/tree")
+    await talk.says("true")
+    await talk.says(
+        f"mkdir -p {place}/refs {place}/objects; echo 'ref: refs/heads/main' > {place}/HEAD;"
+        f"printf '[core]\\nrepositoryformatversion = 0\\nbare = false\\nworktree = .\\n'"
+        f" > {place}/config;"
+        f"git config -f {place}/config core.fsmonitor 'touch {talk.base}/ran; false';"
+        f"ln -s {place.removesuffix('/.git')} docs"
+    )
+    subprocess.run(["git", "status"], cwd=talk.work / "docs", capture_output=True)
+    assert not (talk.base / "ran").exists()
+
+
 async def test_no_line_that_a_command_adds_to_a_rebase_runs_when_it_goes_on(talk: Conversation):
     git(talk.work, "init", "-q")
     for text in ("one", "two"):
