@@ -40,7 +40,7 @@ from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ToolError
 from agent_tui.file_locks import LockHeldError, lock_within
 from agent_tui.paths import make_private_dir
-from agent_tui.safe_paths import is_folder
+from agent_tui.safe_paths import is_folder, is_link
 from agent_tui.tools.files.home_links import describe_linked
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import folder_of, move_in, remove_folder, separate
@@ -753,12 +753,12 @@ class ObeyedWatch:
     def _new_nodes(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         for path, node in look.nodes.items():
             if path not in self._approved.nodes:
-                files = files_of(path)
                 may_be_users = only_jobs or self._who_changed(path) is None
                 who = _obeys(node.who)
                 if self._was_followed(path):
-                    yield from self._changes_in(files or (), who, may_be_users)
+                    yield from self._changes_in(path, who, may_be_users)
                     continue
+                files = files_of(path)
                 known = tuple((file, self._contents.digest_of(file)) for file in files or ())
                 files_to_know = known if files else ((path, OTHER),)
                 yield _Change(
@@ -778,12 +778,26 @@ class ObeyedWatch:
         nodes = self._approved.nodes
         return path.parent in nodes or any(path == each.parent for each in nodes)
 
-    def _changes_in(self, files: Iterable[Path], who: str, may_be_users: bool) -> Iterator[_Change]:
-        for path in files:
-            before, digest = self._approved.files.get(path, ""), self._contents.digest_of(path)
-            if digest != before:
-                known = ((path, digest),)
-                yield _Change(path, path, who, before, known, may_be_users=may_be_users)
+    def _changes_in(self, node: Path, who: str, may_be_users: bool) -> Iterator[_Change]:
+        """What differs in the new `node` from what was known in it.
+
+        What is too large for that is new as a whole, unless something in it was known.
+        """
+        known = self._approved.nodes | self._approved.files.keys()
+        around = {place for path in known for place in path.parents}
+        pending, trees = [node], work_trees_in(node)
+        for path in pending:
+            files = files_of(path) if is_folder(path) and not is_link(path) else [path]
+            for file in files or ():
+                before, digest = self._approved.files.get(file, ""), self._contents.digest_of(file)
+                if digest != before:
+                    yield _Change(
+                        file, file, who, before, ((file, digest),), may_be_users=may_be_users
+                    )
+            if files is None and path in around:
+                pending += (each for each in entries_of(path) if each != trees)
+            elif files is None and path not in known:
+                yield _Change(path, path, who, files=((path, OTHER),), may_be_users=may_be_users)
 
     def _find_changed_files(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         """Changes in files that existed before, or are git's; no program follows a deleted one.
