@@ -213,7 +213,7 @@ class ObeyedWatch:
         self._own_copies = folder / "copies" / f"{os.getpid()}-{os.urandom(4).hex()}"
         self._commands = 0
         self._jobs = 0
-        self._is_unsettled = False
+        self._is_unsettled = self._is_unclear = False
         name = self._own_copies.name
         self._marker = BusyMarker(folder / "running", name)
         self._near = BusyMarker(repositories.with_name("conversations"), name, self._roots)
@@ -417,10 +417,13 @@ class ObeyedWatch:
     def _is_near_busy(self) -> bool:
         """Whether commands of another conversation run in a folder around these or in them.
 
-        What is new since the last look may be theirs. Without a last look, all is the user's.
+        What is new since the last look may be theirs. Without a last look, all is the user's, but
+        no known version until those commands have ended and what they did was judged.
         """
         self._near.say_busy()
-        return self._written[0] != b"" and self._near.is_another_busy()
+        is_busy, has_looked = self._near.is_another_busy(), self._written[0] != b""
+        self._is_unclear = is_busy and (self._is_unclear or not has_looked)
+        return is_busy and has_looked
 
     def _questions(self) -> Iterator[HeldFile]:
         """What was left in place, as it is now, until the user has decided."""
@@ -550,7 +553,8 @@ class ObeyedWatch:
 
     def _write_state(self) -> None:
         state = self._approved
-        state.note_seen()
+        if not self._is_unclear:
+            state.note_seen()
         state.first = self._walk.first
         text = state.model_dump_json().encode()
         if (text, self._stamp_of_state()) != self._written:

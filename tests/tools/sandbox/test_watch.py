@@ -344,6 +344,30 @@ async def test_what_a_conversation_in_a_folder_around_sees_meanwhile_is_no_known
     assert apart.text("AGENTS.md") == "mine\n"
 
 
+async def test_what_the_first_look_of_a_conversation_in_a_folder_around_sees_is_no_known_version(
+    open_place: WatchedFolder,
+):
+    base, own, home = open_place.root, open_place.own, open_place.home
+    (base / "sub").mkdir()
+    around, inside = (
+        WatchedFolder(root, own / name, home, has_mounts=False, repositories=own / "repositories")
+        for root, name in ((base, "a"), (base / "sub", "b"))
+    )
+    await inside.watch.note()
+    evil = "echo evil > AGENTS.md; mkdir -p .vscode; echo evil > .vscode/a"
+    inside.inside(evil)
+    assert (await around.run("true")).held == ()
+    await around.watch.note()
+    assert len((await inside.watch.hold()).held) == 2
+    assert (await around.watch.hold()).held == ()
+    settled = await around.run(f"cd sub; {evil}")
+    assert set(around.held(settled)) == {"sub/AGENTS.md", "sub/.vscode"}
+    around.outside("echo mine > sub/AGENTS.md")
+    assert (await around.run("true")).held == ()
+    assert (await around.run("rm sub/AGENTS.md; echo mine > sub/AGENTS.md")).held == ()
+    await inside.watch.close()
+
+
 async def test_two_programs_that_begin_at_once_hold_nothing_of_the_persons(
     open_place: WatchedFolder, monkeypatch: pytest.MonkeyPatch
 ):
