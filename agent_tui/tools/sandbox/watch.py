@@ -58,7 +58,7 @@ from agent_tui.tools.sandbox.git_index import INDEX
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
 from agent_tui.tools.sandbox.hidden import HiddenFiles
 from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp
-from agent_tui.tools.sandbox.obeyed import WORK_TREES
+from agent_tui.tools.sandbox.obeyed import WORK_TREES, who_obeys_root
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,
     OTHER,
@@ -86,6 +86,10 @@ _MOVED = (
 )
 _RESTORED = (
     "{} was deleted by a command and is back: only the user removes git's hooks and settings."
+)
+_FOLLOWED = (
+    "{} is a folder that {} obeys, so each change that a command makes there needs the approval of "
+    "the user."
 )
 _STUCK = (
     "{} is starting a command in this folder and does not go on. Nothing was run. Continue or end "
@@ -211,8 +215,7 @@ class ObeyedWatch:
         self._versions = KnownVersions(keeper, environ, self._walk.roots, repositories)
         self._has_mounts = has_mounts
         self._own_copies = folder / "copies" / f"{os.getpid()}-{os.urandom(4).hex()}"
-        self._commands = 0
-        self._jobs = 0
+        self._commands = self._jobs = 0
         self._is_unsettled = self._is_unclear = False
         name = self._own_copies.name
         self._marker = BusyMarker(folder / "running", name)
@@ -227,7 +230,11 @@ class ObeyedWatch:
         self._ground: dict[Path, tuple[int, int]] = {}
         self._told: set[Path] = set()
         self._linked = linked
-        self._notices = list(describe_linked(linked, roots))
+        self._followed = {root: who for root in roots if (who := who_obeys_root(root))}
+        self._notices = [
+            *describe_linked(linked, roots),
+            *(_FOLLOWED.format(root, who) for root, who in self._followed.items()),
+        ]
         self._turn = asyncio.Lock()
         self.hidden = HiddenFiles(lambda _path: False, environ, keeper)
         self.found = WalkFindings()
@@ -484,6 +491,9 @@ class ObeyedWatch:
                 elsewhere |= set() if is_tree else {path}
         for path, link in self._linked.items():
             self._follow(path, f"what reads {link}")
+        for root, who in self._followed.items():
+            for path in set(entries_of(root)) - {work_trees_in(root), root / ".git"}:
+                self._follow(path, who)
         # A command can make any folder a work tree, but not what is followed from elsewhere.
         bare = {
             node
