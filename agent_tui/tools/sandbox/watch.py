@@ -759,10 +759,16 @@ class ObeyedWatch:
         """Move the work trees that commands made in a copy to where they belong, to be judged."""
         for path, copy in self.covers.copies:
             made, place = work_trees_in(copy), path / WORK_TREES
-            if made is not None and not os.path.lexists(place):
-                self._covered.pop(path, None)
-                with suppress(OSError), folder_of(made, (self._own_copies,)) as folder:
-                    move_in(folder, made.name, place, self._roots)
+            if made is None:
+                continue
+            moves = {made: place}
+            if os.path.lexists(place):  # others made some meanwhile
+                moves = {each: place / each.name for each in entries_of(made)}
+            for each, target in moves.items():
+                if not os.path.lexists(target):
+                    self._covered.pop(path, None)
+                    with suppress(OSError), folder_of(each, (self._own_copies,)) as folder:
+                        move_in(folder, each.name, target, self._roots)
 
     def _new_nodes(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         for path, node in look.nodes.items():

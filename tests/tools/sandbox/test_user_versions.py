@@ -355,6 +355,20 @@ async def test_what_is_too_large_to_compare_hides_nothing_beside_an_agents_work_
 
 
 @needs_bwrap
+async def test_work_trees_that_others_make_meanwhile_displace_none_of_a_command(tmp_path: Path):
+    place = _place(tmp_path, has_mounts=True)
+    place.outside("git init -q; mkdir .claude; echo 1 > .claude/a")
+    await place.run("true")
+    await place.watch.note()
+    place.inside("mkdir -p .claude/worktrees/f .claude/worktrees/g; echo 1 > .claude/worktrees/f/b")
+    place.inside("echo 0 > .claude/worktrees/g/c")
+    place.outside("mkdir -p .claude/worktrees/g; echo mine > .claude/worktrees/g/c")
+    assert (await place.watch.hold()).held == ()
+    assert place.text(".claude/worktrees/f/b") == "1\n"
+    assert place.text(".claude/worktrees/g/c") == "mine\n"
+
+
+@needs_bwrap
 @pytest.mark.parametrize("has_mounts", [True, False])
 async def test_a_link_where_an_agent_keeps_work_trees_is_held(tmp_path: Path, has_mounts: bool):
     place = _place(tmp_path, has_mounts=has_mounts)
