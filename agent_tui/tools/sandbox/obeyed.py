@@ -292,14 +292,14 @@ def who_obeys_entry(
     return "what runs at each start" if found.when == "start" else found.who
 
 
-def who_obeys_root(root: Path) -> str:
-    """Which program follows all that is in the working folder `root`, outside and unasked.
+def who_obeys_folder(folder: Path) -> str:
+    """Which program follows all that is in `folder`, outside and unasked, wherever the roots are.
 
-    That is so if `root` is ``.claude`` or lies in it, unless a repository between them begins.
-    Empty if no program does.
+    That is so if it is ``.claude`` or lies in it, unless a repository between them begins. Empty if
+    no program does.
     """
-    entry = git_entry(root)
-    parts = root.parts if entry is None else root.relative_to(entry.parent.parent).parts
+    entry = git_entry(folder)
+    parts = folder.parts if entry is None else folder.relative_to(entry.parent.parent).parts
     names = [*map(fold_name, parts), ""]  # of something in it
     return _find_on_way(_within_work_tree(names), _UNASKED)
 

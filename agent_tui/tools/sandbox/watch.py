@@ -58,7 +58,7 @@ from agent_tui.tools.sandbox.git_index import INDEX
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
 from agent_tui.tools.sandbox.hidden import HiddenFiles
 from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp
-from agent_tui.tools.sandbox.obeyed import WORK_TREES, who_obeys_root
+from agent_tui.tools.sandbox.obeyed import WORK_TREES, who_obeys_folder
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,
     OTHER,
@@ -230,7 +230,7 @@ class ObeyedWatch:
         self._ground: dict[Path, tuple[int, int]] = {}
         self._told: set[Path] = set()
         self._linked = linked
-        self._followed = {root: who for root in roots if (who := who_obeys_root(root))}
+        self._followed = {root: who for root in roots if (who := who_obeys_folder(root))}
         self._notices = [
             *describe_linked(linked, roots),
             *(_FOLLOWED.format(root, who) for root, who in self._followed.items()),
