@@ -9,7 +9,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 from agent_tui.file_locks import lock_descriptor
-from agent_tui.paths import make_private_dir, user_cache_dir
+from agent_tui.paths import cache_folder, make_private_dir
 from agent_tui.regular_files import open_regular_file
 
 _PREFIX = ".agent-tui-"
@@ -78,7 +78,7 @@ def sync_file(descriptor: int) -> None:
 
 
 def _notes_dir() -> Path:
-    return user_cache_dir() / "unfinished"
+    return cache_folder("unfinished")
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@
 import os
 import re
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
 import platformdirs
 
@@ -15,6 +16,11 @@ FOLDER_VARIABLES = (
     *(f"AGENT_TUI_{name}_DIR" for name in ("CONFIG", "DATA", "CACHE", "SESSION")),
 )
 """The variables that move the program's folders."""
+
+CacheName: TypeAlias = Literal[
+    "clipboard", "outputs", "packages", "sandbox", "sharing", "unfinished"
+]
+"""What is in the cache folder for this program alone. Commands run in the demo folder there."""
 
 _APP = "agent-tui"
 
@@ -56,6 +62,16 @@ def is_first_time(name: str) -> bool:
 def user_cache_dir() -> Path:
     """Folder of data that may be deleted at any time: whole tool outputs, demo folders."""
     return _folder_in_variables("CACHE") or Path(platformdirs.user_cache_dir(_APP))
+
+
+def cache_folder(name: CacheName) -> Path:
+    """The folder `name` in `user_cache_dir`."""
+    return user_cache_dir() / name
+
+
+def cache_folders() -> tuple[Path, ...]:
+    """Every `cache_folder`, whether it exists or not."""
+    return tuple(map(cache_folder, get_args(CacheName)))
 
 
 def trust_file() -> Path:

@@ -246,7 +246,7 @@ def compose(
         make_permissions=engines.make,
         trust=trust,
         user_config_dir=paths.user_config_dir(),
-        output_dir=paths.user_cache_dir() / "outputs",
+        output_dir=paths.cache_folder("outputs"),
         make_planner=partial(
             CompactionPlanner,
             on_decisions=context_debug_log(os.environ, paths.log_file()),

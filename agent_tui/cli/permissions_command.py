@@ -267,7 +267,7 @@ class _Judge:
             cwd=self.workspace,
             emit=lambda _text, _skipped=0: None,
             files=FileMemory(),
-            output_dir=paths.user_cache_dir() / "outputs",
+            output_dir=paths.cache_folder("outputs"),
             environ=dict(os.environ),
             todos=[],
         )

@@ -44,8 +44,8 @@ def command_sandbox(
     own = (paths.user_config_dir(), paths.user_data_dir(), paths.log_file().parent)
     around = Surroundings(
         home=Path.home(),
-        own_folders=(*own, session_root(settings)),
-        scratch_parent=paths.user_cache_dir() / "sandbox",
+        own_folders=(*own, session_root(settings), *paths.cache_folders()),
+        scratch_parent=paths.cache_folder("sandbox"),
         environ=environ,
         added=tuple(added),
         caches=tuple(_caches(settings, Path.home())),
@@ -85,7 +85,7 @@ def _caches(settings: Settings, home: Path) -> Iterator[tuple[Path, Path]]:
 
 def caches_folder() -> Path:
     """The folder of the caches that commands in the sandbox have."""
-    return paths.user_cache_dir() / "packages"
+    return paths.cache_folder("packages")
 
 
 def was_killed_in(cwd: Path) -> bool:
@@ -103,7 +103,7 @@ def unseen_by_commands(sandbox: Sandbox, workspace: Path) -> Callable[[Path], bo
     From now on, agent-tui runs no program that lies there.
     """
     sandbox.expect(workspace)
-    outputs = (paths.user_cache_dir() / "outputs").resolve()
+    outputs = paths.cache_folder("outputs").resolve()
     return lambda path: not (path.is_relative_to(outputs) or sandbox.shows(workspace, path))
 
 

@@ -37,7 +37,7 @@ from agent_tui.permissions.shell.parts import ShellParts, split_command
 from agent_tui.safe_paths import is_folder
 from agent_tui.tool_names import is_remote
 from agent_tui.tools.base import Intent
-from agent_tui.tools.sandbox.obeyed import who_obeys
+from agent_tui.tools.sandbox.obeyed import who_obeys, who_obeys_folder
 
 _SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))
 _PLAN_MODE = (
@@ -391,6 +391,7 @@ class PermissionEngine:
         shown = path.relative_to(root) if root is not None else path
         programs = (rule.program for rule in allowed)
         who = who_obeys(shown, programs, at=path, home=self._guard.home)
+        who = who or who_obeys_folder(path.parent)  # the workspace may be in such a folder
         return f"{path} controls {who}" if who else ""
 
     def _judge_outside(self, tool_name: str) -> Verdict:

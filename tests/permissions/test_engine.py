@@ -734,3 +734,16 @@ def test_an_edit_of_what_gits_settings_name_is_asked_about(
     assert (verdict.decision, verdict.why) == ("ask", f"{workspace / asks} controls git")
     verdict = permissions.judge("write", _file("write", str(workspace / does_not_ask)))
     assert verdict.decision == "allow"
+
+
+def test_an_edit_in_a_workspace_that_programs_follow_is_asked_about(
+    tmp_path_factory: pytest.TempPathFactory,
+):
+    workspace = tmp_path_factory.mktemp("project").resolve() / ".claude"
+    (workspace / "worktrees/x").mkdir(parents=True)
+    permissions = _permissions("accept-edits", workspace=workspace)
+    verdict = permissions.judge("write", _file("write", str(workspace / "commands/a.md")))
+    assert verdict.decision == "ask"
+    assert "controls an agent" in verdict.why
+    verdict = permissions.judge("write", _file("write", str(workspace / "worktrees/x/a.py")))
+    assert verdict.decision == "allow"

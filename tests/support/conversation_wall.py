@@ -36,6 +36,7 @@ class Conversation:
     backend: Backend
     added: tuple[Path, ...] = ()
     path: str = ""
+    settings: Settings = field(default_factory=lambda: Settings(sandbox="on"))
     sandbox: Sandbox = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,8 +57,7 @@ class Conversation:
         if self.path:
             path = f"{self.path}:{path}"
         self.environ = {"PATH": path, "HOME": str(self.home), "LANG": "C.UTF-8"}
-        settings = Settings(sandbox="on")
-        self.sandbox = command_sandbox(settings, self.environ, self.added, keeper=self.keeper)
+        self.sandbox = command_sandbox(self.settings, self.environ, self.added, keeper=self.keeper)
 
     def context(self, may_show: Callable[[Path], bool] = lambda _path: False) -> ToolContext:
         """What the tools are given."""

@@ -207,7 +207,7 @@ def _relay(place: _Place, address: str) -> Generator[Relay]:
     """
     named = hashlib.sha256(without_user(address).encode()).hexdigest()[:8]
     slug = paths.cwd_slug(main_folder(place.root))
-    folder = paths.user_cache_dir() / "sharing" / f"{slug}-{named}.git"
+    folder = paths.cache_folder("sharing") / f"{slug}-{named}.git"
     try:
         make_private_dir(folder.parent)
         with hold_lock(folder.with_suffix(".lock"), within_s=_LOCK_WITHIN_S):

@@ -19,6 +19,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from agent_tui.safe_paths import git_entry
 from agent_tui.tools.files.protected import fold_name
 from agent_tui.tools.sandbox.git_controls import is_followed
 
@@ -289,6 +290,18 @@ def who_obeys_entry(
     if found is None:
         return ""
     return "what runs at each start" if found.when == "start" else found.who
+
+
+def who_obeys_folder(folder: Path) -> str:
+    """Which program follows all that is in `folder`, outside and unasked, wherever the roots are.
+
+    That is so if it is ``.claude`` or lies in it, unless a repository between them begins. Empty if
+    no program does.
+    """
+    entry = git_entry(folder)
+    parts = folder.parts if entry is None else folder.relative_to(entry.parent.parent).parts
+    names = [*map(fold_name, parts), ""]  # of something in it
+    return _find_on_way(_within_work_tree(names), _UNASKED)
 
 
 def holds_work_trees(folder: str, name: str) -> bool:

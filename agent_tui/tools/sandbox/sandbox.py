@@ -141,7 +141,7 @@ class Surroundings:
 
     Args:
         home: The user's home folder.
-        own_folders: Where this program keeps settings, sessions and logs; hidden.
+        own_folders: Where this program keeps settings, sessions, logs and stand-ins; hidden.
         scratch_parent: Where the stand-ins for ``/tmp`` and `home` are created.
         environ: Where programs and toolchains are searched for.
         added: Other working folders.
@@ -749,7 +749,7 @@ class Sandbox:
         beside = () if watch is None else watch.hidden.find_beside()
         plan = plan_for(
             self._folders(cwd),
-            Border(self.home),
+            Border(self.home, self._around.caches),
             WallFolders(before.home_stand_in, before.scratch, before.gate),
             replace(covers, hidden=(*outside, *covers.hidden, *sockets, *beside)),
             readable=before.readable,
@@ -782,8 +782,9 @@ class Sandbox:
         return (folder.resolve() for folder in self._around.own_folders)
 
     def _own_in(self, folders: Iterable[Path]) -> tuple[Path, ...]:
-        """This program's own folders in working `folders`."""
-        working = [folder.resolve() for folder in folders]
+        """This program's own folders in working `folders` and in the user's caches."""
+        caches = (place for place, folder in self._around.caches if place == folder)
+        working = [folder.resolve() for folder in (*folders, *caches)]
         own = self._own_folders()
         return tuple(each for each in own if any(folder in each.parents for folder in working))
 

@@ -40,7 +40,7 @@ from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ToolError
 from agent_tui.file_locks import LockHeldError, lock_within
 from agent_tui.paths import make_private_dir
-from agent_tui.safe_paths import is_folder
+from agent_tui.safe_paths import is_folder, is_link
 from agent_tui.tools.files.home_links import describe_linked
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.sandbox.beneath import (
@@ -64,7 +64,7 @@ from agent_tui.tools.sandbox.git_index import INDEX
 from agent_tui.tools.sandbox.held import HeldFile, HeldStore
 from agent_tui.tools.sandbox.hidden import HiddenFiles
 from agent_tui.tools.sandbox.known_versions import KnownVersions, RefsStamp
-from agent_tui.tools.sandbox.obeyed import WORK_TREES
+from agent_tui.tools.sandbox.obeyed import WORK_TREES, who_obeys_folder
 from agent_tui.tools.sandbox.obeyed_state import (
     LINK,
     OTHER,
@@ -92,6 +92,10 @@ _MOVED = (
 )
 _RESTORED = (
     "{} was deleted by a command and is back: only the user removes git's hooks and settings."
+)
+_FOLLOWED = (
+    "{} is a folder that {} obeys, so each change that a command makes there needs the approval of "
+    "the user."
 )
 _STUCK = (
     "{} is starting a command in this folder and does not go on. Nothing was run. Continue or end "
@@ -218,9 +222,8 @@ class ObeyedWatch:
         self._versions = KnownVersions(keeper, environ, self._walk.roots, repositories)
         self._has_mounts = has_mounts
         self._own_copies = folder / "copies" / f"{os.getpid()}-{os.urandom(4).hex()}"
-        self._commands = 0
-        self._jobs = 0
-        self._is_unsettled = False
+        self._commands = self._jobs = 0
+        self._is_unsettled = self._is_unclear = False
         name = self._own_copies.name
         self._marker, self._near = (
             BusyMarker(folder / "running", name),
@@ -236,7 +239,11 @@ class ObeyedWatch:
         self._ground: dict[Path, tuple[int, int]] = {}
         self._told: set[Path] = set()
         self._linked = linked
-        self._notices = list(describe_linked(linked, roots))
+        self._followed = {root: who for root in roots if (who := who_obeys_folder(root))}
+        self._notices = [
+            *describe_linked(linked, roots),
+            *(_FOLLOWED.format(root, who) for root, who in self._followed.items()),
+        ]
         self._turn = asyncio.Lock()
         self.hidden = HiddenFiles(lambda _path: False, environ, keeper)
         self.found = WalkFindings()
@@ -426,10 +433,13 @@ class ObeyedWatch:
     def _is_near_busy(self) -> bool:
         """Whether commands of another conversation run in a folder around these or in them.
 
-        What is new since the last look may be theirs. Without a last look, all is the user's.
+        What is new since the last look may be theirs. Without a last look, all is the user's, but
+        no known version until those commands have ended and what they did was judged.
         """
         self._near.say_busy()
-        return self._written[0] != b"" and self._near.is_another_busy()
+        is_busy, has_looked = self._near.is_another_busy(), self._written[0] != b""
+        self._is_unclear = is_busy and (self._is_unclear or not has_looked)
+        return is_busy and has_looked
 
     def _questions(self) -> Iterator[HeldFile]:
         """What was left in place, as it is now, until the user has decided."""
@@ -490,6 +500,9 @@ class ObeyedWatch:
                 elsewhere |= set() if is_tree else {path}
         for path, link in self._linked.items():
             self._follow(path, f"what reads {link}")
+        for root, who in self._followed.items():
+            for path in set(entries_of(root)) - {work_trees_in(root), root / ".git"}:
+                self._follow(path, who)
         # A command can make any folder a work tree, but not what is followed from elsewhere.
         bare = {
             node
@@ -559,7 +572,8 @@ class ObeyedWatch:
 
     def _write_state(self) -> None:
         state = self._approved
-        state.note_seen()
+        if not self._is_unclear:
+            state.note_seen()
         state.first = self._walk.first
         text = state.model_dump_json().encode()
         if (text, self._stamp_of_state()) != self._written:
@@ -763,20 +777,26 @@ class ObeyedWatch:
         """Move the work trees that commands made in a copy to where they belong, to be judged."""
         for path, copy in self.covers.copies:
             made, place = work_trees_in(copy), path / WORK_TREES
-            if made is not None and not os.path.lexists(place):
-                self._covered.pop(path, None)
-                with suppress(OSError), folder_of(made, (self._own_copies,)) as folder:
-                    move_in(folder, made.name, place, self._roots)
+            if made is None:
+                continue
+            moves = {made: place}
+            if os.path.lexists(place):  # others made some meanwhile
+                moves = {each: place / each.name for each in entries_of(made)}
+            for each, target in moves.items():
+                if not os.path.lexists(target):
+                    self._covered.pop(path, None)
+                    with suppress(OSError), folder_of(each, (self._own_copies,)) as folder:
+                        move_in(folder, each.name, target, self._roots)
 
     def _new_nodes(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         for path, node in look.nodes.items():
             if path not in self._approved.nodes:
-                files = files_of(path)
                 may_be_users = only_jobs or self._who_changed(path) is None
                 who = _obeys(node.who)
                 if self._was_followed(path):
-                    yield from self._changes_in(files or (), who, may_be_users)
+                    yield from self._changes_in(path, who, may_be_users)
                     continue
+                files = files_of(path)
                 known = tuple((file, self._contents.digest_of(file)) for file in files or ())
                 files_to_know = known if files else ((path, OTHER),)
                 yield _Change(
@@ -796,12 +816,26 @@ class ObeyedWatch:
         nodes = self._approved.nodes
         return path.parent in nodes or any(path == each.parent for each in nodes)
 
-    def _changes_in(self, files: Iterable[Path], who: str, may_be_users: bool) -> Iterator[_Change]:
-        for path in files:
-            before, digest = self._approved.files.get(path, ""), self._contents.digest_of(path)
-            if digest != before:
-                known = ((path, digest),)
-                yield _Change(path, path, who, before, known, may_be_users=may_be_users)
+    def _changes_in(self, node: Path, who: str, may_be_users: bool) -> Iterator[_Change]:
+        """What differs in the new `node` from what was known in it.
+
+        What is too large for that is new as a whole, unless something in it was known.
+        """
+        known = self._approved.nodes | self._approved.files.keys()
+        around = {place for path in known for place in path.parents}
+        pending, trees = [node], work_trees_in(node)
+        for path in pending:
+            files = files_of(path) if is_folder(path) and not is_link(path) else [path]
+            for file in files or ():
+                before, digest = self._approved.files.get(file, ""), self._contents.digest_of(file)
+                if digest != before:
+                    yield _Change(
+                        file, file, who, before, ((file, digest),), may_be_users=may_be_users
+                    )
+            if files is None and path in around:
+                pending += (each for each in entries_of(path) if each != trees)
+            elif files is None and path not in known:
+                yield _Change(path, path, who, files=((path, OTHER),), may_be_users=may_be_users)
 
     def _find_changed_files(self, look: Look, only_jobs: bool) -> Iterator[_Change]:
         """Changes in files that existed before, or are git's; no program follows a deleted one.

@@ -17,7 +17,7 @@ from textual.widgets import Static, TextArea
 
 from agent_tui.drafts.draft import Draft, DraftMark, join_drafts
 from agent_tui.key_actions import keys_in_force
-from agent_tui.paths import user_cache_dir
+from agent_tui.paths import cache_folder
 from agent_tui.ui.prompt.area import PromptArea
 from agent_tui.ui.prompt.attachments import DraftAttachments, is_image_name, report_length
 from agent_tui.ui.prompt.menu import CompletionMenu
@@ -364,7 +364,7 @@ class Prompt(Vertical):
         """Ctrl+V: paste the clipboard's image, else the text copied here."""
         from agent_tui.ui.terminal.clipboard import clipboard_image
 
-        folder = user_cache_dir() / "clipboard"
+        folder = cache_folder("clipboard")
         try:
             path = await asyncio.to_thread(clipboard_image, folder, os.environ)
         except OSError as error:

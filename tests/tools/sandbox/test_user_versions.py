@@ -333,6 +333,43 @@ async def test_what_a_command_writes_in_an_agents_work_tree_is_judged_as_anywher
 
 @needs_bwrap
 @pytest.mark.parametrize("has_mounts", [True, False])
+async def test_what_is_too_large_to_compare_hides_nothing_beside_an_agents_work_trees(
+    tmp_path: Path, has_mounts: bool
+):
+    place = _place(tmp_path, has_mounts=has_mounts)
+    place.outside("git init -q; mkdir -p .claude/x/y; echo 1 > .claude/a; echo 1 > .claude/x/y/b")
+    large = "head -c 21000000 /dev/zero >"
+    settled = await place.run(f"mkdir -p .claude/worktrees/f; {large} .claude/large")
+    held = {".claude" if has_mounts else ".claude/large"}
+    assert set(place.held(settled)) == held
+    assert not (place.root / ".claude/large").exists()
+    place.outside("mkdir -p .claude/worktrees/f")
+    assert (await place.run("true")).held == ()
+    settled = await place.run(
+        f"rm -r .claude/worktrees; echo 0 > .claude/b; mkdir .claude/z; {large} .claude/z/large;"
+        f"{large} .claude/x/large; echo 0 > .claude/x/c"
+    )
+    changed = {".claude/x"} if has_mounts else {".claude/x/large", ".claude/x/c"}
+    assert set(place.held(settled)) == {".claude/b", ".claude/z", *changed}
+    assert place.text(".claude/a") == place.text(".claude/x/y/b") == "1\n"
+
+
+@needs_bwrap
+async def test_work_trees_that_others_make_meanwhile_displace_none_of_a_command(tmp_path: Path):
+    place = _place(tmp_path, has_mounts=True)
+    place.outside("git init -q; mkdir .claude; echo 1 > .claude/a")
+    await place.run("true")
+    await place.watch.note()
+    place.inside("mkdir -p .claude/worktrees/f .claude/worktrees/g; echo 1 > .claude/worktrees/f/b")
+    place.inside("echo 0 > .claude/worktrees/g/c")
+    place.outside("mkdir -p .claude/worktrees/g; echo mine > .claude/worktrees/g/c")
+    assert (await place.watch.hold()).held == ()
+    assert place.text(".claude/worktrees/f/b") == "1\n"
+    assert place.text(".claude/worktrees/g/c") == "mine\n"
+
+
+@needs_bwrap
+@pytest.mark.parametrize("has_mounts", [True, False])
 async def test_a_link_where_an_agent_keeps_work_trees_is_held(tmp_path: Path, has_mounts: bool):
     place = _place(tmp_path, has_mounts=has_mounts)
     place.outside("git init -q; mkdir x .claude; echo 1 > .claude/a; echo 1 > x/b")

@@ -344,6 +344,64 @@ async def test_what_a_conversation_in_a_folder_around_sees_meanwhile_is_no_known
     assert apart.text("AGENTS.md") == "mine\n"
 
 
+async def test_what_the_first_look_of_a_conversation_in_a_folder_around_sees_is_no_known_version(
+    open_place: WatchedFolder,
+):
+    base, own, home = open_place.root, open_place.own, open_place.home
+    (base / "sub").mkdir()
+    around, inside = (
+        WatchedFolder(root, own / name, home, has_mounts=False, repositories=own / "repositories")
+        for root, name in ((base, "a"), (base / "sub", "b"))
+    )
+    await inside.watch.note()
+    evil = "echo evil > AGENTS.md; mkdir -p .vscode; echo evil > .vscode/a"
+    inside.inside(evil)
+    assert (await around.run("true")).held == ()
+    await around.watch.note()
+    assert len((await inside.watch.hold()).held) == 2
+    assert (await around.watch.hold()).held == ()
+    settled = await around.run(f"cd sub; {evil}")
+    assert set(around.held(settled)) == {"sub/AGENTS.md", "sub/.vscode"}
+    around.outside("echo mine > sub/AGENTS.md")
+    assert (await around.run("true")).held == ()
+    assert (await around.run("rm sub/AGENTS.md; echo mine > sub/AGENTS.md")).held == ()
+    await inside.watch.close()
+
+
+@pytest.mark.parametrize("folder", [".claude", ".cursor/rules", ".github/hooks", ".husky"])
+async def test_in_a_folder_that_programs_follow_each_change_is_held(
+    open_place: WatchedFolder, folder: str
+):
+    root = open_place.root / folder
+    root.mkdir(parents=True)
+    open_place.outside(f"git init -q; cd {folder}; mkdir x; echo 1 > a; echo 1 > x/b")
+    place = WatchedFolder(root, open_place.own, open_place.home, has_mounts=False)
+    first = await place.run("true")
+    assert "obeys" in first.notice
+    assert first.held == ()
+    settled = await place.run("echo 0 > a; echo 0 > x/b; echo 0 > c; mkdir d; echo 0 > d/e")
+    assert set(place.held(settled)) == {"a", "x/b", "c", "d"}
+    place.outside("echo 2 > a; echo 2 > f")
+    assert (await place.run("true")).held == ()
+    await place.watch.close()
+
+
+@pytest.mark.parametrize(
+    "folder", [".claude/worktrees/x", ".claude/plugins/repository", "claude", ".claude/worktrees"]
+)
+async def test_a_work_tree_or_repository_in_a_folder_that_programs_follow_is_like_any(
+    open_place: WatchedFolder, folder: str
+):
+    (open_place.root / folder).mkdir(parents=True)
+    open_place.outside("git init -q; mkdir -p .claude/plugins/repository/.git")
+    place = WatchedFolder(
+        open_place.root / folder, open_place.own, open_place.home, has_mounts=False
+    )
+    settled = await place.run("echo 0 > a; mkdir b; echo 0 > b/c")
+    assert (settled.held, settled.notice) == ((), "")
+    await place.watch.close()
+
+
 async def test_two_programs_that_begin_at_once_hold_nothing_of_the_persons(
     open_place: WatchedFolder, monkeypatch: pytest.MonkeyPatch
 ):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.config import Settings
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject
 from agent_tui.safe_paths import is_trusted
@@ -825,6 +826,35 @@ async def test_no_command_reads_or_writes_our_own_files_in_a_working_folder(
         assert [held.path.name for held in output.held] == [".vscode"]
     assert (talk.work / "state/data/keys").read_text() == KEY
     assert not list((talk.work / "state/config").iterdir())
+
+
+@pytest.mark.parametrize("way", ["working folder", "cache of the user"])
+async def test_no_command_swaps_a_stand_in_for_a_folder_of_the_user(
+    talk: Conversation, monkeypatch: pytest.MonkeyPatch, way: str
+):
+    """The next sandbox would show it as ``/tmp``, and file tools would write there."""
+    around = talk.work
+    if way == "cache of the user":
+        around = talk.home / ".cache"
+        monkeypatch.setattr(talk, "settings", Settings(sandbox="on", sandbox_caches=(".cache",)))
+    cache = around / "agent-tui"
+    (cache / "outputs").mkdir(parents=True)
+    (cache / "outputs/other").write_text(KEY)
+    monkeypatch.setenv("AGENT_TUI_CACHE_DIR", str(cache))
+    talk.begin()
+    if talk.backend == "landlock":
+        assert "own files" in talk.sandbox.state(talk.work).problem
+        return
+    await talk.says("true")
+    said = await talk.says(
+        f"cd {cache}; cat outputs/*; mkdir -p unfinished; echo {talk.home}/x > unfinished/x;"
+        f"mv {cache} {around}/b; cd sandbox/*/ && mv tmp was && ln -s {talk.home}/.ssh tmp"
+    )
+    assert KEY not in said
+    scratch = talk.sandbox.scratch(talk.work)
+    assert scratch is not None
+    assert scratch.folder.is_relative_to(cache)
+    assert list((cache / "unfinished").iterdir()) == []
 
 
 async def test_in_a_folder_of_ours_there_is_no_sandbox(
