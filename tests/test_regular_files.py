@@ -138,7 +138,6 @@ _ELSEWHERE = {
     "agent_tui/tools/sandbox/landlock_launcher.py": "/proc",
     "agent_tui/tools/sandbox/home.py": "/proc",
     "agent_tui/tools/sandbox/mounts.py": "/proc",
-    "agent_tui/tools/sandbox/obeyed_state.py": "made by the program, where no command writes",
     "agent_tui/tools/sandbox/ports.py": "/proc",
 }
 

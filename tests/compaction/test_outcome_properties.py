@@ -492,8 +492,7 @@ def test_over_twenty_compactions_typed_words_stay_and_sections_keep_to_their_sha
         for tag, share in SHARES.items():
             assert counter.count_text(block(text, tag)) <= share * ROOM + TAG_TOKENS, tag
         said = block(text, "said-by-the-person") + block(text, "task-text")
-        share = compose.PERSON_SHARE + compose.TASK_SHARE
-        assert counter.count_text(said) <= 1.1 * share * ROOM + TAG_TOKENS
+        assert counter.count_text(said) <= 1.1 * compose.SAID_MOST_SHARE * ROOM + TAG_TOKENS
         filled.append(left / TARGET)
         for tag in set(FACT_TAGS) & set(re.findall(r"^<([\w-]+)>$", text, re.M)):
             assert text.count(f"<{tag}>") == 1
