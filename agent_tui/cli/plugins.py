@@ -63,7 +63,7 @@ def named_subcommands() -> Iterator[tuple[str, str]]:
     for package in read_settings(None).plugins:
         try:
             found = distribution(package)
-            summary = found.metadata["Summary"] or package
+            summary = (found.metadata.get_all("Summary") or [package])[0]
             entries = found.entry_points.select(group=SUBCOMMANDS.group)
         except (PackageNotFoundError, ValueError, OSError):
             continue  # `load_plugins` reports it

@@ -36,8 +36,9 @@ def test_help_lists_it_and_imports_nothing(site: Path, tmp_path: Path):
 
 def test_without_a_summary_the_package_is_named(site: Path, tmp_path: Path):
     make_tide(site)
-    shown = call_with_packages(site, tmp_path, "--help", plugins=NAMED).stdout
-    assert "  tide         tide-plugin\n" in shown
+    done = call_with_packages(site, tmp_path, "--help", plugins=NAMED)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "  tide         tide-plugin\n" in done.stdout
 
 
 def test_it_runs(site: Path, tmp_path: Path):
