@@ -14,6 +14,7 @@ from agent_tui.compaction.draft import (
     last_exchange_tokens,
     read_conversation,
 )
+from agent_tui.compaction.plan import LiveEntry
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE, WorkRecord
 from agent_tui.compaction.sections.files import paths_shown_in
@@ -82,7 +83,7 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     said = _block(draft.before_notes, _SAID)
     edited = {edit.target_id for edit in draft.plan.edits}
     edited |= {unit.entry_id for unit in own if unit.edited_tier > UNEDITED}
-    kept = {entry.id for entry in draft.plan.kept_entries}
+    kept = {e.id for e in draft.plan.kept_entries if isinstance(e, LiveEntry)}  # edits have no ids
     spoken = [event for event in record.events if isinstance(event, Said)]
     events = pairwise(record.events)
     answered = [a for a, b in events if isinstance(a, Replied) and isinstance(b, Said)]

@@ -118,6 +118,18 @@ def test_the_newest_messages_say_what_of_them_stays_whole() -> None:
     assert f"{cut.line}, shortened in your newest messages" in ask.text
 
 
+def test_a_changed_file_is_offered_though_no_message_shows_it_as_it_is_now() -> None:
+    talk = a_talk()
+    talk.tool("edit", {"path": "a.py", "old": "value_3 = 3\n", "new": "value_3 = 33\n"}, "done")
+    for number in range(9):
+        talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
+    listing = "\n".join(f"file_{n}.py is a file of this folder" for n in range(900))
+    talk.tool("bash", {"command": "ls -R"}, listing)
+    ask = ask_of(talk, 10_000)
+    assert ask.staying.shortened
+    assert list_in(ask)[0].startswith("#1 file a.py 1-60, ")
+
+
 def test_outlines_take_a_third_of_the_list_and_the_first_files_come_first() -> None:
     titles = tuple(f"{n}-{n + 9} def run_{n}()" for n in range(1, 100, 10))
     files = [
