@@ -119,9 +119,8 @@ class Ask:
 
     def stays(self, piece: Piece) -> bool:
         """Whether `piece` stays whole among the newest messages."""
-        entry_id, cut = piece.entry_id, self.staying.shortened
-        is_left = entry_id in cut and "\n".join(piece.lines) in cut[entry_id]
-        return is_left or entry_id in self.staying.entries
+        left = self.staying.shortened.get(piece.entry_id, "")
+        return piece.entry_id in self.staying.entries or "\n".join(piece.lines) in left
 
     def _limit(self, tokens: int) -> str:
         """`tokens` as a limit, also in characters like those of the pieces.

@@ -23,7 +23,7 @@ from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.tiers.describe import action_label
 from agent_tui.compaction.tiers.model import UNEDITED, Unit
 from agent_tui.compaction.transcript import escape_tags
-from agent_tui.messages import AssistantMessage, Message, texts_in
+from agent_tui.messages import AssistantMessage, Message, ToolCall, UserMessage, texts_in
 from agent_tui.omissions import one_line
 from agent_tui.sessions.context import apply_edit
 from agent_tui.sessions.entries import ContextEditEntry
@@ -102,8 +102,8 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     )
     target = request.sizes.overhead + live.pinned_tokens + room
     most_notes = min(max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS), most_notes)
-    newest = [(unit, _as_it_stays(unit, live, edits)) for unit in own if unit.entry_id in kept]
-    cut = {u.entry_id: "\n\n".join(_texts(after)) for u, after in newest if after != u.message}
+    newest = [(unit, _left_of(unit, live, edits)) for unit in own if unit.entry_id in kept]
+    cut = {unit.entry_id: _text_of(after) for unit, after in newest if after != unit.message}
     return Ask(
         units=own,
         pieces=pieces,
@@ -152,37 +152,33 @@ def _tasks_before(conversation: Conversation, own: Sequence[Unit]) -> Iterator[P
             yield Piece(0, "", "kept", f"the task {task.item}", lines, remark="as it was shown")
 
 
-def _as_it_stays(
-    unit: Unit, live: LiveConversation, edits: Mapping[str, ContextEditEntry]
-) -> Message | None:
-    """The message of `unit` with the edits of this compaction, or those of earlier ones."""
-    if (edit := edits.get(unit.entry_id)) is not None:
-        return apply_edit(unit.message, edit)
-    if unit.edited_tier == UNEDITED:
+def _left_of(unit: Unit, live: LiveConversation, edits: Mapping[str, ContextEditEntry]) -> Message:
+    """The message of `unit` with its edit in `edits`, or that of an earlier compaction."""
+    if (edit := edits.get(unit.entry_id)) is None and unit.edited_tier == UNEDITED:
         return unit.message
-    return next((item.message for item in live.seen[unit.entry_id]), None)
+    before = [item.message for item in live.seen[unit.entry_id]]
+    left = [apply_edit(unit.message, edit)] if edit else before
+    return next(filter(None, left), UserMessage(content=""))
 
 
-def _texts(message: Message | None) -> Iterator[str]:
+def _calls_of(message: Message) -> Sequence[ToolCall]:
+    return message.tool_calls if isinstance(message, AssistantMessage) else ()
+
+
+def _text_of(message: Message) -> str:
     """The text of `message`, and those of its calls."""
-    if message is not None:
-        yield message.text
-    for call in message.tool_calls if isinstance(message, AssistantMessage) else ():
-        yield from texts_in(call.arguments)
+    written = (text for call in _calls_of(message) for text in texts_in(call.arguments))
+    return "\n\n".join((message.text, *written))
 
 
-def _newest_words(newest: Iterable[tuple[Unit, Message | None]]) -> str:
+def _newest_words(newest: Iterable[tuple[Unit, Message]]) -> str:
     """Which results and calls of the `newest` messages, before and after, stay whole."""
     whole, shortened = list[str](), list[str]()
     for unit, after in newest:
-        is_long = unit.tokens >= _LEAST_NAMED_TOKENS
-        left = after.tool_calls if isinstance(after, AssistantMessage) else ()
-        calls = unit.message.tool_calls if isinstance(unit.message, AssistantMessage) else ()
-        actions = [(action_of(call), call in left) for call in calls]
-        if unit.output is not None:
-            actions = [(unit.output.action, after == unit.message)]
-        for action, is_whole in actions:
-            if is_long or not is_whole:
+        result = [(unit.output.action, after == unit.message)] if unit.output else []
+        calls = [(action_of(c), c in _calls_of(after)) for c in _calls_of(unit.message)]
+        for action, is_whole in result or calls:
+            if unit.tokens >= _LEAST_NAMED_TOKENS or not is_whole:
                 (whole if is_whole else shortened).append(action_label(action))
     in_full = [label for label in whole if label not in shortened]
     named = (("whole", in_full), ("shortened", shortened))
