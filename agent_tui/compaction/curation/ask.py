@@ -65,14 +65,14 @@ class Staying:
         messages: Of each message of the user before the newest ones: its number in the summary (0
             if it is left out), its beginning, and its tokens if it is shortened, else 0.
         entries: The entries that stay whole.
-        shortened: Those that stay in part.
+        shortened: What is left of those that stay in part.
     """
 
     sizes: Mapping[str, int]
     messages: Sequence[tuple[int, str, int]]
     entries: Set[str]
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
-    shortened: Set[str] = frozenset()
+    shortened: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,8 @@ class Ask:
 
     def stays(self, piece: Piece) -> bool:
         """Whether `piece` stays whole among the newest messages."""
-        return piece.entry_id in self.staying.entries
+        left = self.staying.shortened.get(piece.entry_id, "")
+        return piece.entry_id in self.staying.entries or "\n".join(piece.lines) in left
 
     def _limit(self, tokens: int) -> str:
         """`tokens` as a limit, also in characters like those of the pieces.

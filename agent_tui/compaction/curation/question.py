@@ -1,7 +1,7 @@
 """Makes the question to the model from the conversation: what can be kept, and in what space."""
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, Staying, TokenBudget
@@ -14,6 +14,7 @@ from agent_tui.compaction.draft import (
     last_exchange_tokens,
     read_conversation,
 )
+from agent_tui.compaction.plan import LiveConversation, LiveEntry
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE, WorkRecord
 from agent_tui.compaction.sections.files import paths_shown_in
@@ -22,8 +23,10 @@ from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.tiers.describe import action_label
 from agent_tui.compaction.tiers.model import UNEDITED, Unit
 from agent_tui.compaction.transcript import escape_tags
-from agent_tui.messages import AssistantMessage
+from agent_tui.messages import AssistantMessage, Message, ToolCall, UserMessage, texts_in
 from agent_tui.omissions import one_line
+from agent_tui.sessions.context import apply_edit
+from agent_tui.sessions.entries import ContextEditEntry
 from agent_tui.sessions.outputs import action_of
 from agent_tui.tokens import TokenCounter
 
@@ -80,9 +83,8 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
         sizes = _sizes_of(draft, counter)
     free = max(room - tail - sum(sizes.values()), least)
     said = _block(draft.before_notes, _SAID)
-    edited = {edit.target_id for edit in draft.plan.edits}
-    edited |= {unit.entry_id for unit in own if unit.edited_tier > UNEDITED}
-    kept = {entry.id for entry in draft.plan.kept_entries}
+    edits = {edit.target_id: edit for edit in draft.plan.edits}
+    kept = {e.id for e in draft.plan.kept_entries if isinstance(e, LiveEntry)}  # edits have no ids
     spoken = [event for event in record.events if isinstance(event, Said)]
     events = pairwise(record.events)
     answered = [a for a, b in events if isinstance(a, Replied) and isinstance(b, Said)]
@@ -100,7 +102,8 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     )
     target = request.sizes.overhead + live.pinned_tokens + room
     most_notes = min(max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS), most_notes)
-    newest = [unit for unit in own if unit.entry_id in kept]
+    newest = [(unit, _left_of(unit, live, edits)) for unit in own if unit.entry_id in kept]
+    cut = {unit.entry_id: _text_of(after) for unit, after in newest if after != unit.message}
     return Ask(
         units=own,
         pieces=pieces,
@@ -117,11 +120,11 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
                     for tag, block in _blocks_that_stay(draft).items()
                     if tag != _SAID
                 },
-                _NEWEST: _newest_words(newest, edited).replace(f"{record.folders[0]}/", ""),
+                _NEWEST: _newest_words(newest).replace(f"{record.folders[0]}/", ""),
             },
             messages=[_told(event, _as_shown(event, record), said, counter) for event in before],
-            entries=kept - edited,
-            shortened=kept & edited,
+            entries=kept - cut.keys(),
+            shortened=cut,
         ),
         budget=TokenBudget(
             used=request.sizes.used_estimate,
@@ -149,15 +152,34 @@ def _tasks_before(conversation: Conversation, own: Sequence[Unit]) -> Iterator[P
             yield Piece(0, "", "kept", f"the task {task.item}", lines, remark="as it was shown")
 
 
-def _newest_words(newest: Sequence[Unit], edited: Set[str]) -> str:
-    """Which results and calls of the `newest` messages stay whole, and which shortened."""
+def _left_of(unit: Unit, live: LiveConversation, edits: Mapping[str, ContextEditEntry]) -> Message:
+    """The message of `unit` with its edit in `edits`, or that of an earlier compaction."""
+    if (edit := edits.get(unit.entry_id)) is None and unit.edited_tier == UNEDITED:
+        return unit.message
+    before = [item.message for item in live.seen[unit.entry_id]]
+    left = [apply_edit(unit.message, edit)] if edit else before
+    return next(filter(None, left), UserMessage(content=""))
+
+
+def _calls_of(message: Message) -> Sequence[ToolCall]:
+    return message.tool_calls if isinstance(message, AssistantMessage) else ()
+
+
+def _text_of(message: Message) -> str:
+    """The text of `message`, and those of its calls."""
+    written = (text for call in _calls_of(message) for text in texts_in(call.arguments))
+    return "\n\n".join((message.text, *written))
+
+
+def _newest_words(newest: Iterable[tuple[Unit, Message]]) -> str:
+    """Which results and calls of the `newest` messages, before and after, stay whole."""
     whole, shortened = list[str](), list[str]()
-    for unit in newest:
-        is_long = unit.tokens >= _LEAST_NAMED_TOKENS
-        calls = unit.message.tool_calls if isinstance(unit.message, AssistantMessage) else ()
-        actions = [unit.output.action] if unit.output is not None else map(action_of, calls)
-        for label in map(action_label, actions) if is_long or unit.entry_id in edited else ():
-            (shortened if unit.entry_id in edited else whole).append(label)
+    for unit, after in newest:
+        result = [(unit.output.action, after == unit.message)] if unit.output else []
+        calls = [(action_of(c), c in _calls_of(after)) for c in _calls_of(unit.message)]
+        for action, is_whole in result or calls:
+            if unit.tokens >= _LEAST_NAMED_TOKENS or not is_whole:
+                (whole if is_whole else shortened).append(action_label(action))
     in_full = [label for label in whole if label not in shortened]
     named = (("whole", in_full), ("shortened", shortened))
     parts = (f"{how}: {'; '.join(dict.fromkeys(which))}" for how, which in named if which)

@@ -619,9 +619,8 @@ def _forms(
     file: FileState, room: int, counter: TokenCounter, *, is_beginning: bool
 ) -> Iterable[tuple[str, bool]]:
     """Ways to show `file`, the most complete first."""
-    note = (
-        f"\n(changed since by: {one_line(file.unseen[-1], _COMMAND_CHARS)})" if file.unseen else ""
-    )
+    unseen = one_line(file.unseen[-1], _COMMAND_CHARS) if file.unseen else ""
+    note = f"\n(some lines may be from before: {unseen})" if unseen else ""  # edits may be newer
     note += _CHANGED_OUTSIDE if file.is_changed_outside and not file.is_changed else ""
     if before := file.before:
         note += f"\n(last seen {before})"

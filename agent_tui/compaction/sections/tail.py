@@ -110,11 +110,11 @@ class TailEditor:
         """The edits of the newest messages of `live`, as many as fill `room` tokens.
 
         One line replaces a view of a file that has a newer view, an output that is repeated later,
-        views and changes whose lines are `shown` of their file, views of an earlier state of such a
-        file, lines of views that a `known` file no longer has, and changes whose lines are in a
-        file that is committed. Of a whole text in one of the `written` files, its outline stays.
-        Thinking is removed from all but the newest reply. In the newest exchange only text that
-        repeats its own call is replaced.
+        views and changes whose present lines are `shown` of their file, lines of views that a
+        `known` file no longer has, and changes whose lines are in a file that is committed. Of a
+        whole text in one of the `written` files, its outline stays. Thinking is removed from all
+        but the newest reply. In the newest exchange only text that repeats its own call is
+        replaced.
         """
         pointers = pointers_to_newer(self._order)
         newest = newest_exchange([unit.message for unit in self._order])
@@ -452,10 +452,9 @@ def _files_named(
         file = shown.get(normalise_path(view.path if view else action.path, folders))
         if file is None or output.has_failed:
             return {}
-        if _lines_gone(output, now, folders):
-            return {"": file}
         if view is not None:
-            return {"": file} if file.shows(view.lines) else {}
+            present = frozenset(view.lines) - _lines_gone(output, now, folders)
+            return {"": file} if file.shows(present) else {}
         is_read = action.kind == "read" and file.holds(output.text)
         return {"": file} if is_read or (file.is_whole and action.kind in _SHOWING) else {}
     named: dict[str, ShownFile] = {}

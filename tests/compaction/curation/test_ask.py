@@ -15,7 +15,7 @@ from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.summary.templates import STRUCTURED
 from agent_tui.config import CompactionSettings
-from agent_tui.messages import JsonObject, ToolDetails
+from agent_tui.messages import JsonObject, ToolCall, ToolDetails
 from agent_tui.providers.base import ModelRef
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import numbered
@@ -80,8 +80,9 @@ def test_limits_in_characters_are_those_of_the_texts_in_the_list() -> None:
 
 
 def test_a_piece_that_stays_in_part_says_so() -> None:
-    ask = ask_with(piece(1, "$ make"), piece(2, "$ ls"))
-    staying = replace(ask.staying, entries={"e2"}, shortened={"e1"})
+    said = piece(3, "you replied", "reply", entry_id="e1", lines=("so", "be it"))
+    ask = ask_with(piece(1, "$ make"), piece(2, "$ ls"), said)
+    staying = replace(ask.staying, entries={"e2"}, shortened={"e1": "so\nbe it\n\na [...]"})
     assert list_in(replace(ask, staying=staying)) == [
         "#1 $ make 1-2, 40 tokens, shortened in your newest messages"
     ]
@@ -116,6 +117,34 @@ def test_the_newest_messages_say_what_of_them_stays_whole() -> None:
     assert re.search(r"- your newest messages: .*shortened: .*\$ ls -R", ask.text)
     (cut,) = (p for p in ask.pieces if p.label == "$ ls -R")
     assert f"{cut.line}, shortened in your newest messages" in ask.text
+
+
+def test_of_a_reply_with_a_shortened_call_the_text_and_other_calls_stay_whole() -> None:
+    talk = a_talk()
+    old = "\n".join(f"line {n} of what stood there" for n in range(90))
+    edit = ToolCall(id="c1", name="edit", arguments={"path": "b.py", "old": old, "new": "x = 1"})
+    listing = ToolCall(id="c2", name="bash", arguments={"command": f"ls {'a/ ' * 90}"})
+    talk.reply("The writer holds what it has to: " + "as it should be " * 30, edit, listing)
+    talk.result(edit)
+    talk.result(listing)
+    talk.reply("That is the only file.")
+    talk.user("Go on.")
+    ask = ask_of(talk, 10_000)
+    (newest,) = re.findall(r"- your newest messages: .*", ask.text)
+    assert re.search(r"whole: .*\$ ls a/.*shortened: edit b\.py$", newest)
+    assert "The writer holds" not in "".join(list_in(ask))
+
+
+def test_a_changed_file_is_offered_though_no_message_shows_it_as_it_is_now() -> None:
+    talk = a_talk()
+    talk.tool("edit", {"path": "a.py", "old": "value_3 = 3\n", "new": "value_3 = 33\n"}, "done")
+    for number in range(9):
+        talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
+    listing = "\n".join(f"file_{n}.py is a file of this folder" for n in range(900))
+    talk.tool("bash", {"command": "ls -R"}, listing)
+    ask = ask_of(talk, 10_000)
+    assert ask.staying.shortened
+    assert list_in(ask)[0].startswith("#1 file a.py 1-60, ")
 
 
 def test_outlines_take_a_third_of_the_list_and_the_first_files_come_first() -> None:

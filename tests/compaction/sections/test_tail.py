@@ -175,14 +175,32 @@ def test_lines_of_a_view_that_were_edited_since_are_not_shown_again(counter: Tok
     assert text.endswith(f"[recall {view}]")
 
 
-def test_a_view_of_an_earlier_state_of_a_shown_file_takes_one_line(counter: TokenCounter) -> None:
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("read", {"path": "src/a.py", "limit": 50}),
+        ("bash", {"command": "sed -n '1,50p' src/a.py"}),
+    ],
+)
+@pytest.mark.parametrize(("shown", "stays"), [(60, False), (30, True)])
+def test_a_view_of_an_earlier_state_gives_way_if_all_else_of_it_is_shown(
+    counter: TokenCounter, tool: str, arguments: JsonObject, shown: int, stays: bool
+) -> None:
+    lines = [f"value_{n} = {n}" for n in range(60)]
+    lines[7] = "one = 1"
+    file = ShownFile(
+        "src/a.py", "\n".join(lines[:shown]), is_whole=False, hidden=frozenset(lines[shown:])
+    )
     talk = begun()
-    talk.tool("read", {"path": "src/a.py"}, TEXT)
+    text = TEXT if tool == "read" else "\n".join(f"value_{n} = {n}" for n in range(200))
+    talk.tool(tool, arguments, "\n".join(text.split("\n")[:50]))
     view = result_id(talk)
     edit: JsonObject = {"path": "src/a.py", "old": "value_7 = 7", "new": "one = 1"}
     talk.tool("edit", edit, "Edited src/a.py.")
-    tail = tail_of(ended(talk), counter, (replace(PART, hidden=frozenset({"value_70 = 70"})),))
-    assert tail.edits[view].replacement == f"(src/a.py is shown above) [recall {view}]"
+    left = str(tail_of(ended(talk), counter, (file,)).edits[view].replacement)
+    assert (left == f"(src/a.py is shown above) [recall {view}]") is not stays
+    assert ("value_40 = 40\n" in left) is stays
+    assert "value_20 = 20" not in left
 
 
 def test_of_a_finished_file_its_outline_stays(counter: TokenCounter) -> None:
