@@ -150,7 +150,7 @@ async def test_a_compaction_keeps_the_jobs_and_says_which_run(stage: Stage):
     summary = runtime.conversation.context().summary
     assert "- background job 1 running since 20" in summary
     assert "UTC: `touch a; sleep 76606`" in summary
-    assert "job 2" not in summary
+    assert "background job 2" not in summary
     assert [job.id for job in runtime.conversation.jobs.running] == ["1"]
     for text in ("five", "six", "seven"):
         await collect(runtime.submit(text))
