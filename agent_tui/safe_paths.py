@@ -99,6 +99,8 @@ def is_link(path: Path) -> bool:
 
 def git_entry(folder: Path) -> Path | None:
     """The ``.git`` in `folder` or nearest above it, of any kind; None if there is none."""
+    if _is_too_long(shown := os.fspath(folder)):  # it may have a million parents
+        folder = Path(os.fsdecode(os.fsencode(shown)[:_MAX_PATH_BYTES])).parent
     places = (place / ".git" for place in (folder, *folder.parents))
     return next(filter(os.path.lexists, places), None)
 
