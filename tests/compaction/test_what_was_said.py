@@ -77,7 +77,7 @@ def _refusal(talk: Talk, size: int) -> Statement:
             timestamp=ms,
         )
     )
-    return Statement(entry.id, f"refused edit of a{size}.py: {words}")
+    return Statement(entry.id, words)
 
 
 def _filler(talk: Talk, size: int) -> None:
