@@ -44,5 +44,5 @@ def test_a_file_that_the_recipe_does_not_name_cannot_be_changed(tmp_path):
 @pytest.mark.thorough
 def test_the_copy_is_what_runs(tmp_path):
     copy = ProgramCopy(tmp_path, "New setting")
-    copy.insert_before("agent_tui/config/schema.py", "class Settings(", "raise SystemExit(7)\n\n\n")
+    copy.insert_before("agent_tui/config/schema.py", "@_add_brought", "raise SystemExit(7)\n\n\n")
     assert copy.run("config", "show").returncode == 7

@@ -9,7 +9,7 @@ from tests.support.long_work import SUMMARY
 from tests.ui.app_support import Ui, listed
 from tests.ui.test_compacting import at_work, opened, summaries
 
-ANSWER = f"<notes>\n{SUMMARY}\n</notes>\n<keep>\n#4\n#5 1-4\n</keep>"
+ANSWER = f"<notes>\n{SUMMARY}\n</notes>\n<keep>\n#5\n#6 1-4\n</keep>"
 
 
 async def _asked(ui: Ui, line: str = "/compact --preview") -> KeepingScreen:
@@ -55,7 +55,7 @@ async def test_the_model_is_asked_only_after_a_key_and_its_choice_is_shown(tmp_p
         await ui.pilot.press("escape")
         screen = await _asked(ui)
         assert len(ui.stage.model.requests) == 1
-        notes, first, second, _, fourth, fifth = _rows(screen)[:6]
+        notes, first, second, _, _, fourth, fifth = _rows(screen)[:7]
         assert notes == "the model's notes written"
         assert first.split()[-2] == "goes"
         assert second.split()[-2] == "stays"
@@ -75,14 +75,14 @@ async def test_enter_makes_the_compaction_that_was_shown(tmp_path: Path):
         await _go_to(ui, screen, 1)
         await ui.pilot.press("a")
         kept = screen.present_row
-        await ui.pilot.press("down", "down", "down", "d")
+        await ui.pilot.press("down", "down", "down", "down", "d")
         dropped = screen.present_row
         await ui.settle()
         assert kept is not None
         assert dropped is not None
         rows = _rows(screen)
         assert "always kept" in rows[1]
-        assert "dropped by you" in rows[4]
+        assert "dropped by you" in rows[5]
         await ui.pilot.press("enter")
         await ui.until(lambda: bool(summaries(ui)))
         await ui.settle()
