@@ -157,7 +157,7 @@ class Part:
     async def continues(
         self, last_reply: str, times_before: int, most_times: int, emit: Emit
     ) -> bool:
-        """Whether the model, which is done, continues; what it is told has then been appended.
+        """Return whether a finished turn goes on; if so, append what the model is told first.
 
         Args:
             last_reply: The text of its last reply.
