@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent_tui._version import __version__
-    from agent_tui.agent.hooks.function import hook
+    from agent_tui.agent.hook import hook
     from agent_tui.api.agent import Agent
     from agent_tui.api.compacting import acompact, compact
     from agent_tui.api.session import Session
@@ -85,7 +85,7 @@ _HOMES = {
     "acompact": "api.compacting",
     "command": "commands.core.command",
     "compact": "api.compacting",
-    "hook": "agent.hooks.function",
+    "hook": "agent.hook",
     "tool": "api.tools",
 }
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, cast
 
@@ -52,10 +51,33 @@ class Option(NamedTuple):
     Attributes:
         name: ``plain`` for ``--plain``; `Arguments.switches` has it if it was given.
         summary: What it does, in one line that begins with a verb.
+        demo: If it starts a demo, that `Demo` (``commands/core/demo.py``).
+        offer: If it chooses a model on this machine, a function that makes the `ModelOffer`
+            (``ui/options.py``), one to download.
+        ask: With `offer`: a `MakeSure` (``cli/local_option.py``), used without the screen.
     """
 
     name: str
     summary: str
+    demo: str = ""
+    offer: str = ""
+    ask: str = ""
+
+
+class OptionsModule(Protocol):
+    """What the module of options with values offers. Every start imports it."""
+
+    def add_options(self, parser: argparse.ArgumentParser, /) -> None:
+        """Add them to the command line without a subcommand."""
+        ...
+
+    def take_options(self, parser: argparse.ArgumentParser, values: argparse.Namespace, /) -> None:
+        """Remove them from `values`, or end with a usage error.
+
+        It may replace ``prompt`` there, keep texts in ``option_values`` for `Feature.around`, and
+        set a setting for this run in ``setting_values``.
+        """
+        ...
 
 
 class FeatureCheck(NamedTuple):
@@ -76,8 +98,10 @@ class FeatureCheck(NamedTuple):
 class Feature(NamedTuple):
     """What a feature brings. An object is named ``module:name``, as in entry points.
 
-    The features of plugins have no `options`, `front`, `caller`, `adapters`, `settings` and
-    `prompt_modes`, which are used before plugins are loaded.
+    The features of plugins have no `options`, `options_module`, `around`, `completions`, `front`,
+    `caller`, `local_models`, `accounts`, `key_pages`, `adapters`, `settings` and `prompt_modes`:
+    these are used before plugins are loaded. Nor have they `tool_servers` or a
+    `sandbox`.
 
     A named tuple, because every start makes all of them: a dataclass takes 3 ms to make.
 
@@ -85,15 +109,33 @@ class Feature(NamedTuple):
         name: The name of its folder.
         subcommands: What can be typed after ``agent-tui``.
         options: Switches of ``agent-tui`` itself.
+        options_module: The module of options with values, an `OptionsModule`.
+        around: A function around each run without a subcommand: it gets the `Start` that it is to
+            call, the `Arguments` (both in ``cli/arguments.py``), and returns the exit code. Every
+            start imports its module.
+        completions: Functions that complete the values of options and positional words, by their
+            names in the parser. Each is called with the program's name and the words of the
+            subcommand, as one text, and yields values with what they are.
         front: The module of a front (``cli/fronts.py``). It is used in place of the screen if the
             switch, the variable or the setting with the feature's name is on.
         verbs: Functions that add verbs to a subcommand, by its name.
+        listed_models: Functions without arguments that return what ``agent-tui models`` lists
+            first, `BroughtModels` (``cli/models/listing.py``).
         between_turns: Functions of a `Front` that look for something to say, with an event or None
             as their result. They are awaited when a front begins, and after turns on the screen.
         events: Classes of events, `FeatureEvent` in ``events.py``.
         tools: Functions that make a tool from a `ToolHost` (``tools/registry.py``). Plugins use
             `agent_tui.tool` instead, whose calls are always judged as outside the sandbox.
+        tool_servers: Makes the servers whose tools the model may call: a function that returns a
+            `ToolServers` (``tools/tool_servers.py``) for a `ServersHost` (``cli/tool_servers.py``).
+        sandbox: Makes the sandbox of the model's commands: a function that returns a
+            `ProgramSandbox` for a `SandboxHost` (``cli/command_sandbox.py``).
         caller: Makes the `Caller` of models without a wire (``providers/host.py``).
+        local_models: Makes the `LocalModels` that it finds and runs on this machine
+            (``providers/local_models.py``), from the settings and the environment.
+        accounts: Accounts to sign in to instead of a key: an `Account` each
+            (``providers/accounts.py``).
+        key_pages: Pages where the user allows a new key: a `KeyPage` each (there, too).
         adapters: Functions that make an `Adapter` of requests to models (``providers/access.py``)
             from what tells the facts about a model.
         settings: A class whose fields join `Settings`. `Settings.of` returns it.
@@ -107,12 +149,21 @@ class Feature(NamedTuple):
     name: str
     subcommands: tuple[Subcommand, ...] = ()
     options: tuple[Option, ...] = ()
+    options_module: str = ""
+    around: str = ""
+    completions: Mapping[str, str] = MappingProxyType({})
     front: str = ""
     verbs: Mapping[str, Sequence[str]] = _NOTHING
+    listed_models: tuple[str, ...] = ()
     between_turns: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
+    tool_servers: str = ""
+    sandbox: str = ""
     caller: str = ""
+    local_models: str = ""
+    accounts: tuple[str, ...] = ()
+    key_pages: tuple[str, ...] = ()
     adapters: tuple[str, ...] = ()
     settings: str = ""
     prompt_modes: tuple[str, ...] = ()
@@ -123,17 +174,50 @@ class Feature(NamedTuple):
 
 @cache
 def own_features() -> tuple[Feature, ...]:
-    """The features in the program's own folder, by name; imports nothing else of them."""
-    folder = Path(__file__).with_name("features")
-    modules = (f"agent_tui.features.{found.name}.feature" for found in iter_modules([str(folder)]))
+    """The features in the program's own folder, by name; imports nothing else of them.
+
+    Raises:
+        OSError: A folder cannot be read. It is not taken for deleted: the sandbox is one.
+        ImportError: One has lost some of its files.
+    """
+    names = feature_names(Path(__file__).with_name("features"))
+    modules = (f"agent_tui.features.{name}.feature" for name in names)
     return tuple(cast(Feature, import_module(module).FEATURE) for module in modules)
+
+
+def feature_names(folder: Path) -> list[str]:
+    """The names of the features in `folder`: its folders that hold Python files.
+
+    Raises:
+        OSError: One cannot be read.
+    """
+    return sorted(entry.name for entry in folder.iterdir() if _holds_modules(entry))
+
+
+def _holds_modules(folder: Path) -> bool:
+    return folder.is_dir() and any(entry.suffix == ".py" for entry in folder.iterdir())
+
+
+def demo_option() -> Option | None:
+    """The option that starts a demo; None if no feature of the program brings one."""
+    return next((option for option in _own_options() if option.demo), None)
+
+
+def local_option() -> Option | None:
+    """The option that chooses a model on this machine; None if no feature brings one."""
+    return next((option for option in _own_options() if option.offer), None)
+
+
+def _own_options() -> Iterator[Option]:
+    return (option for feature in own_features() for option in feature.options)
 
 
 def named_modules(feature: Feature) -> frozenset[str]:
     """The modules of all that `feature` names."""
     part = (feature.part,) if feature.part else ()
     tables = (*feature.brings.values(), *feature.verbs.values(), feature.between_turns, part)
-    objects = [name for table in (*tables, feature.events) for name in table]
+    tables += (feature.listed_models, feature.events)
+    objects = [name for table in tables for name in table]
     objects += [row.module for row in feature.subcommands]
     objects += [row.function for row in feature.checks]
     return frozenset(name.partition(":")[0] for name in objects)

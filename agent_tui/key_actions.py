@@ -93,6 +93,7 @@ _ACTIONS: Final = (
     KeyAction("toggle_details", ("ctrl+o",), "Expand or collapse tool output and summaries"),
     KeyAction("toggle_thinking", ("ctrl+t",), "Show or hide thinking"),
     KeyAction("external_editor", ("ctrl+g",), "Edit the prompt in $EDITOR"),
+    KeyAction("background", ("ctrl+b",), "Move the running command to the background"),
     KeyAction("find", ("ctrl+f",), "Search the chat"),
     KeyAction("take_back_queue", ("alt+up",), "Move queued messages back to the prompt"),
     KeyAction("mouse", ("alt+m",), "Turn the mouse on or off"),

@@ -73,6 +73,7 @@ def is_trusted(entry: str) -> bool:
 
 
 _UNUSABLE: Final = (OSError, RuntimeError, ValueError)
+_PROC: Final = "/proc/"
 _MAX_PATH_BYTES: Final = 8_192
 """Twice what Linux accepts in one call. Following links takes time quadratic in the length."""
 
@@ -105,6 +106,17 @@ def git_entry(folder: Path) -> Path | None:
     return next(filter(os.path.lexists, places), None)
 
 
+def real_path(path: str | Path) -> Path:
+    """`path` made absolute, with links resolved; a link that leads to itself stays.
+
+    `Path.resolve` raises RuntimeError for such a link.
+
+    Raises:
+        ValueError: There is a NUL in it.
+    """
+    return Path(os.path.realpath(path))
+
+
 def resolve_path(written: str | Path, folder: Path) -> Path:
     """The path that `written` names in `folder`: absolute, ``~`` expanded, links resolved.
 
@@ -115,9 +127,15 @@ def resolve_path(written: str | Path, folder: Path) -> Path:
         whole = folder / Path(written).expanduser()
         if _is_too_long(str(whole)):
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
-        return whole.resolve()
+        path = real_path(whole)
     except (RuntimeError, ValueError) as error:
         raise OSError(errno.EINVAL, str(error)) from error
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise
+    return path
 
 
 def path_from(path: str | Path, folder: Path) -> str:
@@ -143,7 +161,10 @@ def follow_links(path: str) -> str:
 
 
 def trace_links(path: Path) -> tuple[Path, dict[Path, str]]:
-    """Where the absolute `path` leads, whether or not it exists, and the links on the way."""
+    """Where the absolute `path` leads, whether or not it exists, and the links on the way.
+
+    What is in ``/proc`` differs from process to process: the way ends there.
+    """
     links: dict[Path, str] = {}
     place, pending = Path(path.anchor), list(path.parts[1:])
     followed = 0
@@ -151,14 +172,22 @@ def trace_links(path: Path) -> tuple[Path, dict[Path, str]]:
         step = place / pending.pop(0)
         if step.name == "..":
             place = place.parent
-        elif step.is_symlink():
-            links[step] = os.fspath(step.readlink())
+        elif not os.fspath(step).startswith(_PROC) and (text := _read_link(step)):
+            links[step] = text
             followed += 1
-            aim = place / links[step]
-            place, pending = Path(aim.anchor), [*aim.parts[1:], *pending]
+            aim = Path(text)
+            place = place / aim.anchor  # what is absolute begins anew
+            pending = [*aim.relative_to(aim.anchor).parts, *pending]
         else:
             place = step
     return place.joinpath(*pending), links
+
+
+def _read_link(path: Path) -> str:
+    """The text of a link; empty for what is none."""
+    with contextlib.suppress(OSError):
+        return os.fspath(path.readlink())
+    return ""
 
 
 @contextlib.contextmanager

@@ -346,9 +346,14 @@ def is_secret_name(name: str) -> bool:
     return _SECRET_NAME.search(_NEXT_WORD.sub("_", name)) is not None
 
 
+def has_private_key(text: str) -> bool:
+    """Whether a private key begins in `text`."""
+    return _PRIVATE_KEY_START.search(text) is not None
+
+
 def has_key(text: str) -> bool:
     """Whether something in `text` has the shape of a key or a token, or begins a private key."""
-    if _PRIVATE_KEY_START.search(text):
+    if has_private_key(text):
         return True
     return any(rule is not _IN_ADDRESS for *_, rule in find_secrets(text))
 

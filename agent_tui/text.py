@@ -36,6 +36,12 @@ def close_fence(markdown: str) -> str:
     return last.markup if last.type == "fence" else ""
 
 
+def code_blocks(markdown: str) -> list[str]:
+    """The contents of the blocks of code in `markdown`, in order."""
+    tokens = _parser().parse(markdown)
+    return [token.content for token in tokens if token.type in ("fence", "code_block")]
+
+
 def blank_fences(markdown: str) -> str:
     """`markdown` with each line of fenced code, and the fences, empty."""
     lines = markdown.split("\n")

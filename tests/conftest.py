@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from xdist.remote import Producer
 
 from agent_tui.tools import bash
@@ -51,8 +52,10 @@ settings.register_profile(
 settings.register_profile("repeatable", settings.get_profile("anew"), derandomize=True)
 settings.load_profile("repeatable")
 
-# Looked for garbage after so many new objects, instead of 700.
+# Looked for garbage after so many new objects, instead of 700; while tests are collected, nearly
+# all objects stay.
 _GARBAGE_THRESHOLDS = (10_000, 10, 10)
+_COLLECTION_THRESHOLDS = (50_000, 20, 100)
 _MANY_FILES = 400
 _folder_numbers: defaultdict[str, Iterator[int]] = defaultdict(count)
 _freeze = gc.freeze
@@ -74,11 +77,13 @@ def pytest_configure(config: pytest.Config) -> None:
     wait for no disk: what is on it after a power cut is nothing that they could see.
     """
     os.fsync = os.fstat  # an error all the same for what is not open
-    gc.disable()  # until all tests are collected
+    gc.set_threshold(*_COLLECTION_THRESHOLDS)
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["AGENT_TUI_SANDBOX"] = "off"
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    if config.getoption("--hypothesis-profile") != "anew":
+        _draw_no_constants()
     if file := config.option.cpu_times:
         config.pluginmanager.register(CpuTimes(Path(file)), "cpu-times")
     if not hasattr(config, "workerinput"):  # workers inherit it
@@ -94,7 +99,6 @@ def pytest_collection_finish() -> None:
     _freeze()
     gc.freeze = lambda: None
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
-    gc.enable()
 
 
 def pytest_runtest_teardown() -> None:
@@ -103,6 +107,15 @@ def pytest_runtest_teardown() -> None:
     os.close(lowest_free)
     if lowest_free > _MANY_FILES:
         gc.collect()
+
+
+def _draw_no_constants() -> None:
+    """Hypothesis draws constants of all modules at times, which it parses for that.
+
+    This takes each worker up to eight seconds, and any change of the program would change what the
+    properties of all others draw.
+    """
+    providers.__dict__["_get_local_constants"] = lambda: vars(providers)["_local_constants"]
 
 
 def _move_home(config: pytest.Config) -> None:

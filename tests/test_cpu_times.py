@@ -12,7 +12,7 @@ pytest_plugins = ["pytester"]
 
 @pytest.mark.parametrize(
     ("seconds", "is_listed", "leaves_out"),
-    [(0.5, False, True), (0.3, False, False), (0.3, True, True), (0.05, True, False)],
+    [(0.2, False, True), (0.07, False, False), (0.07, True, True), (0.01, True, False)],
 )
 def test_the_list_changes_only_where_a_time_is_far_from_it(
     seconds: float, is_listed: bool, leaves_out: bool

@@ -17,6 +17,7 @@ from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
 from tests.support.openai_server import Call, NoHeaders, OpenAiServer, Reply, rate_limited
+from tests.support.patience import PATIENCE_S
 from tests.support.processes import alive
 from tests.support.wire_rules import openai_problems
 
@@ -53,7 +54,7 @@ class Program:
 
     def run(self, *argv: str) -> tuple[int, dict, str]:
         process = self.start(*argv, "--output-format", "json")
-        out, err = process.communicate(timeout=90)
+        out, err = process.communicate(timeout=PATIENCE_S)
         return process.returncode, json.loads(out) if out else {}, err
 
     def session(self) -> SessionLog:
@@ -153,7 +154,7 @@ def test_a_run_ends_with_its_time_and_keeps_what_came(program, server):
     server.play(Reply(text="So far", ending="hang"))
     process = program.start("-p", "go", "--max-time", "6s", "--output-format", "json")
     assert server.wait_for_requests(1)
-    out, err = process.communicate(timeout=90)
+    out, err = process.communicate(timeout=PATIENCE_S)
     result = json.loads(out)
     assert (process.returncode, result["exit_code"], result["outcome"]) == (124, 124, "timeout")
     assert "--max-time" in result["error"], err
@@ -165,7 +166,7 @@ def test_a_run_ends_with_its_time_and_keeps_what_came(program, server):
 def test_a_command_that_is_no_turn_ends_with_the_time_too(tmp_path, server):
     server.play(NoHeaders())
     process = Program(tmp_path, server.base_url).start("-p", "/btw why?", "--max-time", "1s")
-    _, err = process.communicate(timeout=90)
+    _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 124, err
     assert err.splitlines()[-1] == "agent-tui: Stopped: --max-time 1s reached."
 
@@ -205,7 +206,7 @@ def test_an_interrupt_closes_the_request_and_keeps_the_partial_reply(program, se
         if "came" in line:
             process.send_signal(ending)
             break
-    rest, _ = process.communicate(timeout=30)
+    rest, _ = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert json.loads(rest.splitlines()[-1])["outcome"] == "aborted"
     assert server.wait_for_disconnects(1)
@@ -226,7 +227,7 @@ def test_an_interrupt_keeps_what_a_command_printed_for_the_next_request(program,
         if "ToolOutputDelta" in line and "last" in line:
             process.send_signal(signal.SIGINT)
             break
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
     assert program.run("-c", "-p", "what did it print?")[0] == 0
     assert "first\\nlast\\n[interrupted after" in json.dumps(server.chats[1].body["messages"])
@@ -240,7 +241,7 @@ def test_a_run_that_is_killed_as_it_waits_for_a_limit_is_continued_by_a_schedule
         if "LimitWaitStarted" in line:
             process.kill()
             break
-    process.communicate(timeout=30)
+    process.communicate(timeout=PATIENCE_S)
     (file,) = (program.folder / "data" / "sessions").rglob("*.jsonl")
     passed, count = re.subn(r'"untilS":[\d.]+', f'"untilS":{time.time()}', file.read_text())
     assert count == 1

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.ui.chat.lines_above_prompt import TourView
+from agent_tui.ui.chat.lines_above_prompt import StepsView
 from agent_tui.ui.first_run.chooser import FirstRunScreen
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.session_picker import SessionPicker
@@ -108,7 +108,7 @@ async def test_the_tour_compacts_and_goes_on_in_a_session_of_its_own():
         assert "or 'world'" in (here.app.runtime.conversation.cwd / "greet.py").read_text()
 
     async with screen("-r", child) as here:  # -c is for conversations of one's own
-        assert not here.app.query_one(TourView).display
+        assert not here.app.query_one(StepsView).display
         await here.until(lambda: here.app.runtime.conversation.log.header.id == child)
         await here.until_shown("what now?")
         assert "context compacted" in here.text or "## Goal" in here.text
@@ -118,7 +118,7 @@ async def test_the_tour_compacts_and_goes_on_in_a_session_of_its_own():
 @pytest.mark.thorough
 async def test_the_tour_is_done_with_enter_and_yes_alone():
     async with screen("--demo") as here:
-        tour = here.app.query_one(TourView)
+        tour = here.app.query_one(StepsView)
 
         def says(text: str) -> bool:
             return text in str(tour.render())

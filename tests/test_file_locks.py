@@ -22,6 +22,7 @@ from agent_tui.file_locks import FileLock, LockHeldError, LockOwner, hold_lock, 
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.log import SessionInUseError, SessionLog
+from tests.support.patience import PATIENCE_S
 from tests.support.session_values import entry, reply, user
 
 UNKNOWN = [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP]
@@ -98,7 +99,7 @@ def test_two_programs_do_not_write_one_session(path: Path) -> None:
         assert f"another agent-tui (pid {program.pid})" in str(refused.value)
         assert program.stdin is not None
         program.stdin.close()
-        assert program.wait(30) == 0
+        assert program.wait(timeout=PATIENCE_S) == 0
     with SessionLog.open(path) as log:
         assert len(log.entries) == 3
 

@@ -18,6 +18,7 @@ from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.screens.choice import ChoiceScreen
+from tests.support.patience import PATIENCE_S
 from tests.support.screen import Screen, screen
 from tests.support.trajectories import trajectory
 
@@ -72,7 +73,7 @@ def children(pid: int) -> list[psutil.Process]:
 
 
 def ended(processes: list[psutil.Process]) -> bool:
-    return not psutil.wait_procs(processes, timeout=20)[1]
+    return not psutil.wait_procs(processes, timeout=PATIENCE_S)[1]
 
 
 def test_a_question_is_answered_in_the_shell_and_gone_on_with(tmp_path):
@@ -165,7 +166,7 @@ def test_after_a_kill_no_process_is_left_and_the_session_is_whole(tmp_path, who)
         if json.loads(line)["type"] == "TextDelta":
             break
     family = children(process.pid)
-    (server,) = [p for p in family if "agent_tui.providers.local.server" in p.cmdline()]
+    (server,) = [p for p in family if "agent_tui.features.local.server" in p.cmdline()]
     if who in ("server", "both"):
         server.send_signal(signal.SIGKILL)
     if who in ("program", "both"):

@@ -12,13 +12,13 @@ import pytest
 
 import agent_tui
 from agent_tui.agent.compaction.compactor import read_working_file
-from agent_tui.agent.hooks.files import read_hook_file
 from agent_tui.agent.prompt.context_files import text_of
 from agent_tui.agent.prompt.prompt_files import read_prompt_bytes
-from agent_tui.agent.server_files import read_server_file
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.errors import AgentTuiError
-from agent_tui.local_models.gguf import read_gguf
+from agent_tui.features.hooks.files import read_hook_file
+from agent_tui.features.local.gguf import read_gguf
+from agent_tui.features.mcp.server_files import read_server_file
 from agent_tui.permissions.trust import TrustFile
 from agent_tui.regular_files import NotRegularFileError, open_regular_file, read_regular_file
 from agent_tui.sessions.file.chunks import newest_entries
@@ -27,8 +27,9 @@ from agent_tui.sessions.importers.formats import detect_format
 from agent_tui.sessions.listing import read_summary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tools.files.images import read_image
+from tests.support.patience import PATIENCE_S
 
-pytestmark = pytest.mark.timeout(20)
+pytestmark = pytest.mark.timeout(PATIENCE_S)
 
 
 def make_pipe(path: Path) -> None:
@@ -127,7 +128,7 @@ _ELSEWHERE = {
     "agent_tui/harbor/table.py": "named by the person",
     "agent_tui/headless/answer_schema.py": "named by the person: <(command) is a pipe",
     "agent_tui/installation.py": "a file of a package",
-    "agent_tui/local_models/pull.py": "what was just fetched",
+    "agent_tui/features/local/pull.py": "what was just fetched",
     "agent_tui/secret_text.py": "a file of the package",
     "agent_tui/providers/transport/cloud_auth.py": "named by the person",
     "agent_tui/providers/table.py": "a file of a package",
@@ -135,10 +136,13 @@ _ELSEWHERE = {
     "agent_tui/text_editor.py": "in a folder of its own",
     "agent_tui/tools/processes/keeper_process.py": "/proc",
     "agent_tui/tools/processes/output.py": "made by the program",
-    "agent_tui/tools/sandbox/landlock_launcher.py": "/proc",
-    "agent_tui/tools/sandbox/home.py": "/proc",
-    "agent_tui/tools/sandbox/mounts.py": "/proc",
-    "agent_tui/tools/sandbox/ports.py": "/proc",
+    "agent_tui/features/sandbox/landlock_launcher.py": "/proc",
+    "agent_tui/features/sandbox/home.py": "/proc",
+    "agent_tui/features/sandbox/kept_home.py": "a folder of the program",
+    "agent_tui/features/sandbox/wall.py": "/proc",
+    "agent_tui/features/sandbox/made_sockets.py": "/proc",
+    "agent_tui/features/sandbox/mounts.py": "/proc",
+    "agent_tui/features/sandbox/ports.py": "/proc",
 }
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agent_tui.agent.prompt.fitted_prompt import full_prompt
 from agent_tui.tokens import RoughCounter, TokenCounter, rough_tokens
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.selection import select_tools
+from tests.support.offered import offered
 
 ROOT = Path(__file__).parent.parent
 
@@ -75,7 +75,7 @@ def test_other_languages_are_estimated_within_a_fifth(language: str, exact: Toke
 @pytest.mark.parametrize("model_id", ["claude-sonnet-4-5", "gpt-5"])
 def test_an_empty_conversation_is_estimated_within_ten_percent(model_id: str, exact: TokenCounter):
     prompt = full_prompt(Path("/home/person/projects/some-project"), date(2026, 1, 2))
-    tools = select_tools(default_toolbox().specs, model_id)
+    tools = offered(default_toolbox().specs, model_id)
     counts = [c.count_text(prompt) + c.count_tools(tools) for c in (RoughCounter(), exact)]
     assert counts[0] == pytest.approx(counts[1], rel=0.1)
 

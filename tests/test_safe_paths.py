@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import agent_tui
 from agent_tui.safe_paths import (
     distrust_programs_around,
     follow_links,
@@ -13,7 +14,9 @@ from agent_tui.safe_paths import (
     is_link,
     is_trusted,
     path_exists,
+    real_path,
     resolve_path,
+    trace_links,
 )
 from tests.support.odd_texts import ODD_TEXTS
 
@@ -69,6 +72,15 @@ def test_what_is_there_is_found_through_links(folder: Path):
     assert follow_links(f"{folder}/link/x") == f"{folder}/sub/x"
 
 
+def test_a_link_that_leads_to_itself_stays(folder: Path):
+    assert real_path(folder / "link/../circle/x") == folder / "circle/x"
+
+
+def test_no_path_is_resolved_by_what_raises_for_such_a_link():
+    for path in Path(agent_tui.__file__).parent.rglob("*.py"):
+        assert ".resolve()" not in path.read_text("utf-8"), path
+
+
 def test_the_home_folder_is_put_in_place_of_a_tilde(folder: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("HOME", str(folder))
     assert resolve_path("~/link/a", Path("/elsewhere")) == folder / "sub" / "a"
@@ -92,3 +104,15 @@ def test_programs_of_the_repository_around_a_folder_are_not_trusted(tmp_path: Pa
     distrust_programs_around(home / "notes", home)
     assert not is_trusted(str(home / "notes" / "bin"))
     assert is_trusted(str(home / ".local" / "bin"))
+
+
+def test_a_way_has_each_link_and_ends_in_what_differs_from_process_to_process(tmp_path: Path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/own").symlink_to("/proc/self/cwd/file")
+    (tmp_path / "way").symlink_to("folder")
+    (tmp_path / "first").symlink_to("./way/../way/own")
+    place, links = trace_links(tmp_path.resolve() / "first")
+    assert place == Path("/proc/self/cwd/file")
+    assert [path.name for path in links] == ["first", "way", "own"]
+    (tmp_path / "loop").symlink_to("loop")
+    assert [path.name for path in trace_links(tmp_path.resolve() / "loop")[1]] == ["loop"]

@@ -4,9 +4,7 @@
 share), `conversation` (log, model, permissions, usage) and `session.manager` (which session it is).
 
 * `turn/` runs one turn: message queue, reply, tool calls, approvals.
-* `loops/` runs a prompt again and again, and keeps the scopes that are summed up.
 * `session/` begins, opens, forks, names and leaves sessions, and goes back in them.
 * `prompt/` makes the system prompt, the files behind it, mentions and prompt files.
 * `compaction/` carries out what the compaction room plans, and maps the context.
-* `mcp/` finds the MCP servers of person and project, and asks before one starts.
 """

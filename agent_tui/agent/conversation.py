@@ -13,7 +13,7 @@ from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.agent.prompt.fitted_prompt import FittedPrompt, PromptFitter
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.turn.request_watch import RequestWatch
-from agent_tui.agent.turn.user_message import MessageQueue, resembling
+from agent_tui.agent.turn.user_message import MessageQueue
 from agent_tui.compaction.policy import (
     Breaker,
     ContextLevel,
@@ -42,8 +42,8 @@ from agent_tui.messages import (
     images_in,
     with_texts,
 )
-from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import WithheldFile
+from agent_tui.permissions.verdict import Permissions
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, thinking_effort
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.context import (
@@ -57,20 +57,17 @@ from agent_tui.sessions.context import (
 from agent_tui.sessions.context_size import measure_context, newest_figure
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles
-from agent_tui.sessions.listing import SessionSummary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import (
     WITH_ITS_PROGRAM,
     AgentRun,
     end_of_jobs_entry,
-    files_gone_entry,
     jobs_in,
     run_entry,
 )
 from agent_tui.sessions.replay.pins import pin_of, pins_on
 from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
 from agent_tui.tools.files.memory import FileMemory
-from agent_tui.tools.git.helper_work import HelperWork
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.shorten import OutputLimits, output_limits
 
@@ -83,9 +80,9 @@ class Conversation:
         log: The session.
         cwd: The workspace.
         permissions: The permission engine of that folder.
+        fit: Makes the prompt for a window and a model; called again when either changes.
         context_files: The AGENTS.md files in force there.
         withheld_files: The project's files that are ignored because the folder is not trusted.
-        fit: Makes the prompt for a window and a model; called again when either changes.
     """
 
     log: SessionLog
@@ -94,17 +91,15 @@ class Conversation:
     model_info: ModelInfo
     thinking: ThinkingLevel
     services: RuntimeServices
-    permissions: PermissionEngine
-    context_files: tuple[ContextFile, ...]
-    withheld_files: tuple[WithheldFile, ...]
+    permissions: Permissions
     fit: PromptFitter
+    context_files: tuple[ContextFile, ...] = ()
+    withheld_files: tuple[WithheldFile, ...] = ()
     usage: ContextUsage = field(default_factory=lambda: ContextUsage(0, 0, True))
     queue: MessageQueue = field(default_factory=MessageQueue)
     files: FileMemory = field(default_factory=FileMemory)
     todos: list[Todo] = field(default_factory=list[Todo])
     jobs: JobTable = field(default_factory=JobTable)
-    helper_work: dict[str, HelperWork] = field(default_factory=dict[str, HelperWork])
-    """What helpers did that was not brought over, by branch."""
     kept_files: KeptFiles = field(default_factory=lambda: KeptFiles(None))
     """The contents of files before and after changes made here."""
     known_jobs: dict[str, Job] = field(default_factory=dict[str, Job])
@@ -125,8 +120,6 @@ class Conversation:
     told_gone: set[str] = field(default_factory=set[str])
     """Files of pinned texts that the user was told are unreadable."""
     told_note: str = ""
-    has_new_sandbox: bool = False
-    """Whether earlier commands named temporary files, which a new sandbox lacks."""
     """The last note about the prompt that the user was shown."""
     told_guess: str = ""
     """The model for which the user was last told that its window is a guess."""
@@ -232,14 +225,6 @@ class Conversation:
         has_price = self.model_info.input_price is not None or self.model.runs_here
         return cost if cost or has_price else None
 
-    def sessions_begun_like(self, text: str) -> Sequence[SessionSummary]:
-        """Earlier sessions of the folder that began with something like `text`. Reads files."""
-        services, header = self.services, self.log.header
-        if not (services.keeps_sessions and services.settings.hint_earlier_work):
-            return ()
-        others = services.store.newest_of_project(Path(header.cwd))
-        return resembling(text, [found for found in others if found.id != header.id])
-
     def request(self) -> ModelRequest:
         """The next request."""
         context = self.context()
@@ -318,12 +303,6 @@ class Conversation:
         if ended:
             self.log.append(end_of_jobs_entry(ended))
             self.known_jobs.update((job.id, job) for job in ended)
-
-    def tell_files_gone(self) -> None:
-        """Record once that a new sandbox has none of the earlier temporary files."""
-        if self.has_new_sandbox:
-            self.has_new_sandbox = False
-            self.log.append(files_gone_entry())
 
     def use_window(self, used: int) -> ContextChanged:
         """Set the usage to an estimate of `used` tokens in the present model's window at once."""

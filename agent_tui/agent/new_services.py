@@ -4,12 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode
-from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.permissions.verdict import Permissions
 from agent_tui.providers.access import ModelAccess
-from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.client import ModelClient
 from agent_tui.providers.keys import key_values
 from agent_tui.sessions.store import SessionStore
@@ -23,13 +21,10 @@ def conversation_services(
     *,
     store: SessionStore,
     toolbox: Toolbox,
-    make_permissions: Callable[[Path, PermissionMode], PermissionEngine],
+    make_permissions: Callable[[Path, PermissionMode], Permissions],
     trust: FolderTrust,
     user_config_dir: Path,
     output_dir: Path,
-    make_planner: Callable[
-        [ModelClient, TokenCounter, ModelCatalog], CompactionPlanner
-    ] = CompactionPlanner,
 ) -> RuntimeServices:
     """The services of conversations with `models`; those that not every front has are the defaults.
 
@@ -37,17 +32,16 @@ def conversation_services(
     for `RuntimeServices`.
     """
     settings, environ = models.settings, models.environ
-    catalog, client, counter = models.catalog, ModelClient(models.provider), TokenCounter()
+    catalog = models.catalog
     own_keys = catalog.secret_env_names()
     passed = settings.permissions.pass_environment
     return RuntimeServices(
         provider=models.provider,
-        client=client,
+        client=ModelClient(models.provider),
         store=store,
         toolbox=toolbox,
-        counter=counter,
+        counter=TokenCounter(),
         ratios=TokenRatios(),
-        compaction=make_planner(client, counter, catalog),
         settings=settings,
         make_permissions=make_permissions,
         model_info=catalog.info,

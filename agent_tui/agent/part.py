@@ -8,11 +8,11 @@ from typing import NamedTuple, Protocol, cast
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.turn.user_command import CommandNetwork
+from agent_tui.agent.turn.command_network import CommandNetwork
 from agent_tui.agent.turn.user_message import NewMessage
-from agent_tui.events import AgentEvent, CompactionFinished, CompactionReason
+from agent_tui.events import AgentEvent, CompactionFinished, CompactionReason, Notice
 from agent_tui.feature import Feature, load_object
-from agent_tui.messages import JsonObject, ToolCall
+from agent_tui.messages import JsonObject, ToolCall, ToolSpec
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import SessionChain
 from agent_tui.tools.base import Ability, ToolOutput
@@ -48,6 +48,23 @@ class Host(Protocol):
         """Make a turn of the conversation, whose events go to `emit`."""
         ...
 
+    async def run_helper(
+        self, helper: Conversation, task: str, most_replies: int, emit: Emit
+    ) -> None:
+        """Have a helper do `task` in one turn, which asks nobody; its jobs end with it.
+
+        Args:
+            helper: Its conversation. It can recall what the present one can.
+            task: The only message it gets.
+            most_replies: The turn ends after so many.
+            emit: Takes the events of the turn.
+        """
+        ...
+
+    def drop_planned_compaction(self) -> None:
+        """Drop what was planned for the next compaction: messages in the context were replaced."""
+        ...
+
     def history(self) -> SessionChain:
         """Return the entries of the conversation and of the sessions that it continues."""
         ...
@@ -61,11 +78,13 @@ class Answer:
         refusal: Why it must not be; empty if it may.
         by: Who refuses, in a word or two, such as ``a hook``.
         added: Entries that follow the message or the compaction.
+        notices: What the user reads after the message.
     """
 
     refusal: str = ""
     by: str = "a feature"
     added: Sequence[Entry] = ()
+    notices: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +148,22 @@ class Part:
             emit: Takes the events.
         """
 
+    @property
+    def must_finish(self) -> bool:
+        """Whether something that ended waits for its last step, before other work continues."""
+        return False
+
+    async def finish(self, emit: Emit) -> bool:
+        """Take the last step of what waits; the user continues.
+
+        Returns:
+            Whether the turn or other unfinished work follows. If not, a `TurnFinished` was emitted.
+        """
+        return True
+
+    def before_work(self, emit: Emit) -> None:
+        """New work begins: drop what waits to be finished, and what no longer runs."""
+
     async def before_continuing(self, emit: Emit) -> None:
         """The last turn is about to be continued without a message."""
 
@@ -184,6 +219,20 @@ class Part:
         """What the feature's tools ask for in a turn, whose events `emit` takes."""
         return ()
 
+    def offered(
+        self, specs: Sequence[ToolSpec], window: int, *, is_planning: bool
+    ) -> Sequence[ToolSpec]:
+        """Return which of `specs` the model is offered, with the texts that suit the conversation.
+
+        Called whenever the prompt is made, in any thread; it may block.
+
+        Args:
+            specs: Tools that suit the model, in order of use.
+            window: The model's context window in tokens; 0 if unknown.
+            is_planning: Whether the model only plans.
+        """
+        return specs
+
     async def questions(self) -> Sequence[ProgramQuestion]:
         """Programs that the project wants to start and that the user has not decided on."""
         return ()
@@ -194,6 +243,19 @@ class Part:
 
     def follow(self, earlier: "Part") -> None:
         """Take over from the feature's part in the session that the program was in before."""
+
+    def opening_notices(self) -> Sequence[Notice]:
+        """What the user who opens the session is told about unfinished work."""
+        return ()
+
+    async def way_back(self, folder: Path, session: str) -> str:
+        """Return how to continue a session where it worked; empty if the feature does not know.
+
+        Args:
+            folder: Where it worked; the folder may be gone.
+            session: Its id.
+        """
+        return ""
 
     def standing(self) -> AgentEvent | None:
         """The event that shows how far its work is; None if there is nothing to show."""
@@ -216,12 +278,14 @@ class Part:
 async def ask_before(parts: Iterable[Part], ask: Callable[[Part], Awaitable[Answer]]) -> Answer:
     """Ask each of `parts`: the first refusal, or else all that they add, in their order."""
     added: list[Entry] = []
+    notices: list[str] = []
     for part in parts:
         answer = await ask(part)
         if answer.refusal:
             return answer
         added += answer.added
-    return Answer(added=added)
+        notices += answer.notices
+    return Answer(added=added, notices=notices)
 
 
 def part_types(features: Iterable[Feature]) -> tuple[type[Part], ...]:
@@ -234,6 +298,15 @@ def abilities_of(parts: Iterable[Part], emit: Emit) -> tuple[Ability, ...]:
     return tuple(ability for part in parts for ability in part.abilities(emit))
 
 
-def carried_entries(parts: Iterable[Part | type[Part]], path: Sequence[Entry]) -> tuple[Entry, ...]:
+def offered_tools(
+    parts: Iterable[Part], specs: Sequence[ToolSpec], window: int, *, is_planning: bool
+) -> Sequence[ToolSpec]:
+    """What `parts` let the model be offered of `specs`; each sees what those before it left."""
+    for part in parts:
+        specs = part.offered(specs, window, is_planning=is_planning)
+    return specs
+
+
+def carried_entries(parts: Iterable[Part], path: Sequence[Entry]) -> tuple[Entry, ...]:
     """What `parts` carry to the session that a compaction of `path` begins, in their order."""
     return tuple(entry for part in parts for entry in part.carried(path))

@@ -1,20 +1,20 @@
 """One conversation: the only writer of its session log, and the interface for front ends."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from agent_tui.agent.activity import Activity, Emit
+from agent_tui.agent.activity import Activity, Emit, LastTurn
 from agent_tui.agent.compaction.background import BackgroundSummary, Pause
 from agent_tui.agent.compaction.cache_clock import ColdPrice
 from agent_tui.agent.compaction.compactor import Compactor, Confirm
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.explorer import Explorer
-from agent_tui.agent.loop import LoopPlan, LoopRunner
+from agent_tui.agent.guarded_part import make_parts, part_itself
 from agent_tui.agent.part import Part, abilities_of
-from agent_tui.agent.scopes import ScopeKeeper, TurnScopes
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.branches import Branches
 from agent_tui.agent.session.manager import SessionManager
@@ -25,16 +25,16 @@ from agent_tui.agent.session.opening import (
     learn_model,
 )
 from agent_tui.agent.session.restoring import FileRestorer
+from agent_tui.agent.turn.command_network import CommandNetwork
 from agent_tui.agent.turn.limit_wait import LimitWait, stop_wait, wait_to_continue
-from agent_tui.agent.turn.network_questions import NetworkQuestions
-from agent_tui.agent.turn.pending_approvals import PendingApprovals
+from agent_tui.agent.turn.pending_approvals import PendingApprovals, close_walls
 from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
 from agent_tui.agent.turn.user_message import NewMessage
-from agent_tui.agent.writing_helpers import WorktreeHelpers
 from agent_tui.compaction.outcome import CompactionPreview
+from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.errors import AgentTuiError
@@ -52,10 +52,17 @@ from agent_tui.providers.client import OnProgress, RequestTracker, ignore_usage
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.file.writer import SessionState
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
+from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.sessions.replay.pins import pin_of, unpin_entry
 
 PartT = TypeVar("PartT", bound=Part)
+
+_LEFT_UNDONE = "The work of a feature ended without a result."
+
+
+MakeNetwork: TypeAlias = Callable[[PendingApprovals, Callable[[], Conversation]], CommandNetwork]
+"""Makes what decides on connections, for answers and the present conversation of a runtime."""
 
 
 class AgentRuntime:
@@ -67,37 +74,53 @@ class AgentRuntime:
 
     Attributes:
         services: What all conversations share: settings, session store, trust, tools.
+        planner: Plans compactions.
         sessions: Opens, forks, names and leaves sessions; holds the present conversation.
         branches: Goes back to earlier entries of the present session.
         files: Restores files to their state at such an entry.
         past: Reads the sessions that the present one continues.
         pending_approvals: Takes the answers to `ApprovalRequested`.
         network: Decides on connections that commands want.
+
+    Args:
+        services: See above.
+        planner: See above.
+        model: The model of the first session.
+        cwd: Its workspace.
+        mode: Its permission mode.
+        make_network: Makes what decides on connections that commands want.
     """
 
     def __init__(
-        self, services: RuntimeServices, model: ModelRef, cwd: Path, mode: PermissionMode
+        self,
+        services: RuntimeServices,
+        planner: CompactionPlanner,
+        model: ModelRef,
+        cwd: Path,
+        mode: PermissionMode,
+        make_network: MakeNetwork = lambda _pending, _conversation: CommandNetwork(),
     ) -> None:
         self._activity: Activity | None = None
-        self._background = BackgroundSummary(services.compaction)
+        self._emit: Emit | None = None
+        self._untold: list[Notice] = []
+        self._background = BackgroundSummary(planner)
         self._pause = Pause()
         self.past = PastSessions(services.store)
         self.services = services
+        self.planner = planner
         self.pending_approvals = PendingApprovals(self._note_state)
         self.sessions = SessionManager(
             services,
             self._background,
             self.past,
             lambda: self.is_busy,
-            self,
+            partial(make_parts, services.features, self, self._tell_fault),
             model=model,
             cwd=cwd,
             mode=mode,
         )
-        self.network = NetworkQuestions(self.pending_approvals, lambda: self.conversation)
-        if (gate := services.network) is not None:
-            gate.decide, gate.tell_refusal = self.network.decide, self.network.note_refusal
-        self.branches = Branches(self.sessions, services, self._background)
+        self.network = make_network(self.pending_approvals, lambda: self.conversation)
+        self.branches = Branches(self.sessions, planner, self._background)
         self.files = FileRestorer(self.sessions)
 
     @property
@@ -116,7 +139,7 @@ class AgentRuntime:
         Raises:
             LookupError: The conversation has none.
         """
-        for part in self.parts:
+        for part in map(part_itself, self.parts):
             if isinstance(part, kind):
                 return part
         raise LookupError(kind.__name__)
@@ -151,21 +174,17 @@ class AgentRuntime:
     def carry_out(
         self, work: Callable[[Emit], Awaitable[object]]
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Run `work` as an activity, in place of an unfinished loop.
+        """Run `work` as an activity, in place of what was left unfinished.
 
         Args:
             work: Gets a function that takes its events; the last is its one `TurnFinished`.
         """
 
         async def begin(emit: Emit) -> None:
-            self._scopes().give_up_unfinished(emit)
+            self._tell_new_work(emit)
             await work(emit)
 
         return self._write(begin)
-
-    def loop(self, plan: LoopPlan) -> AsyncGenerator[AgentEvent, None]:
-        """Run a prompt repeatedly; one `TurnFinished` ends the whole loop."""
-        return self._write(lambda emit: self._loops().run(plan, emit))
 
     @property
     def is_compacting(self) -> bool:
@@ -243,18 +262,23 @@ class AgentRuntime:
                 stop_wait(self.conversation)
             self._activity.abort()
 
-    async def aclose(self) -> None:
-        """Abort the running activity, end background work, and close the session file."""
+    async def aclose(self) -> tuple[Notice, ...]:
+        """Abort the running activity, end background work, and close the session file.
+
+        Returns:
+            What to tell the user about files that commands left.
+        """
         if self._activity is not None:
             await self._activity.stop()
         self._pause.end()
         await self._background.aclose()
         await self.end_jobs()
-        await self.services.close_walls()
+        notices = await close_walls(self.services, self.conversation)
         for part in self.parts:
             await part.close()
         self.sessions.leave()
         self.conversation.log.close()
+        return notices
 
     # Background commands
 
@@ -263,7 +287,7 @@ class AgentRuntime:
 
         It also gets notices of refused connections while no activity runs.
         """
-        self.network.tell_idle = listener
+        self.network.listen(listener)
         self.conversation.jobs.listen(
             lambda job: listener(JobEnded(job) if job.ending else JobStarted(job))
         )
@@ -317,14 +341,13 @@ class AgentRuntime:
         return pin is not None
 
     def use_settings(self, settings: Settings) -> None:
-        """Apply the settings for compaction, goals, waits and time limits, and those of features.
+        """Apply the settings for compaction, waits and time limits, and those of features.
 
         Others are built into services and take effect at the next start.
         """
         changes = {
             "compaction": settings.compaction,
             "bash_timeout_s": settings.bash_timeout_s,
-            "goal": settings.goal,
             "limit_wait_h": settings.limit_wait_h,
             **settings.brought(),
         }
@@ -340,8 +363,7 @@ class AgentRuntime:
     def is_unfinished(self) -> bool:
         """Whether the last turn or other work did not come to its end, so that it can continue."""
         is_cut_off = bool(interruption_note(self.conversation.log))
-        is_open = self._open_part is not None or self._scopes().pending is not None
-        return is_cut_off or is_open
+        return is_cut_off or any(part.is_open or part.must_finish for part in self.parts)
 
     async def refresh_usage(self) -> tuple[AgentEvent, ...]:
         """Ask the model's own server for its window, then count again off the event loop."""
@@ -349,11 +371,19 @@ class AgentRuntime:
         learned = await learn_model(conversation, self.services)
         return (*learned, *await conversation.refresh_usage())
 
+    def drop_planned_compaction(self) -> None:
+        """Drop what the next compaction was to keep: messages in the context were replaced."""
+        self._background.drop()
+
     def history(self) -> SessionChain:
         """This conversation from its first session on, and what else `recall` may search."""
-        log, services = self.conversation.log, self.services
+        log = self.conversation.log
+        return self._history_of(log, Path(log.header.cwd))
+
+    def _history_of(self, log: SessionLog, cwd: Path) -> SessionChain:
+        services = self.services
         reaches_others = services.keeps_sessions and services.settings.recall_other_sessions
-        project = ProjectSessions(services.store, Path(log.header.cwd)) if reaches_others else None
+        project = ProjectSessions(services.store, cwd) if reaches_others else None
         return SessionChain(log, self.past, project)
 
     # How activities are carried out
@@ -374,8 +404,13 @@ class AgentRuntime:
             raise AgentTuiError("Something is already running.", "{stop}")
 
         async def ask_meanwhile(emit: Emit) -> None:
-            async with self.network.activity(emit):
-                await work(emit)
+            self._emit = emit
+            self._tell_untold()
+            try:
+                async with self.network.activity(emit):
+                    await work(emit)
+            finally:
+                self._emit = None
 
         self._pause.end()
         self._activity = activity = Activity(ask_meanwhile)
@@ -405,17 +440,54 @@ class AgentRuntime:
         state: SessionState = "working" if self.is_busy else "idle"
         self.conversation.log.note_state("waiting" if self.pending_approvals.is_any else state)
 
+    def _tell_fault(self, notice: Notice, fault: BaseException) -> None:
+        """Report a fault of a part; from another thread, or if no activity runs, with the next."""
+        self.services.report_fault(fault)
+        self._untold.append(notice)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        self._tell_untold()
+
+    def _tell_untold(self) -> None:
+        if self._emit is not None:
+            untold, self._untold = self._untold, []
+            for notice in untold:
+                self._emit(notice)
+
     async def _submit(self, message: NewMessage, emit: Emit) -> None:
         if (part := self._open_part) is not None:
-            await part.drive(message, emit)
+            await self._drive(part, message, emit)
         else:
             await self.make_turn(emit).run(message)
 
+    async def _drive(self, part: Part, message: NewMessage | None, emit: Emit) -> None:
+        """Have `part` continue its work; a turn follows if it fails before it has done anything."""
+        work, before = LastTurn(emit), self.conversation.log.leaf_id
+        try:
+            await part.drive(message, work.emit)
+        finally:
+            if work.event is not None:
+                emit(work.event)
+        if work.event is None and self.conversation.log.leaf_id == before:
+            await self.make_turn(emit).run(message)
+        elif work.event is None:
+            emit(TurnFinished("error", _LEFT_UNDONE, can_continue=True))
+
     async def _go_on(self, emit: Emit) -> None:
-        if (part := self._open_part) is not None and self._scopes().pending is None:
-            await part.drive(None, emit)
+        for part in self.parts:
+            if part.must_finish and not await part.finish(emit):
+                return
+        if (part := self._open_part) is not None:
+            await self._drive(part, None, emit)
         else:
-            await self._loops().go_on(emit)
+            self._tell_new_work(emit)
+            await self.make_turn(emit).run(None)
+
+    def _tell_new_work(self, emit: Emit) -> None:
+        for part in self.parts:
+            part.before_work(emit)
 
     @property
     def _open_part(self) -> Part | None:
@@ -456,39 +528,67 @@ class AgentRuntime:
             self.parts,
         )
 
+    async def run_helper(
+        self, helper: Conversation, task: str, most_replies: int, emit: Emit
+    ) -> None:
+        """Have a helper do `task` in one turn, which asks nobody; its jobs end with it.
+
+        Args:
+            helper: Its conversation. It can recall what the present one can.
+            task: The only message it gets.
+            most_replies: The turn ends after so many.
+            emit: Takes the events of the turn.
+        """
+        services, cwd = helper.services, self.conversation.cwd
+        parts = tuple(filter(None, (part.for_helper(helper) for part in self.parts)))
+        background = BackgroundSummary(self.planner)
+        compactor = Compactor(helper, services, self.planner, background, parts)
+        tools = ToolServices(
+            pending=PendingApprovals(),
+            compact=compactor.answer_call,
+            history=lambda: self._history_of(helper.log, cwd),
+            abilities=abilities_of(parts, emit),
+        )
+        turn = Turn(
+            helper,
+            services.provider,
+            ToolRunner(helper, tools, emit, parts=parts),
+            compactor,
+            emit,
+            most_replies=most_replies,
+            parts=parts,
+        )
+        # Not recorded as the user's: files that it mentions would be attached without asking.
+        helper.append(UserMessage(content=task))
+        try:
+            await turn.run(None)
+        finally:
+            await background.aclose()
+            await helper.jobs.leave()
+
     async def _take_up_tools(self, conversation: Conversation, emit: Emit) -> None:
         """Update the tools on offer; they stay fixed within a turn, for the prompt cache."""
 
         def tell(text: str) -> None:
             emit(Notice("warning", text))
 
-        if await self.services.take_up_tools(conversation.cwd, tell):
+        if await self.services.remote_tools.take_up(conversation.cwd, tell):
             conversation.fitted = None
 
     def _compactor(self) -> Compactor:
-        return Compactor(self.conversation, self.services, self._background, self.parts)
-
-    def _scopes(self) -> ScopeKeeper:
-        return ScopeKeeper(self.conversation, self.services, self._background)
-
-    def _loops(self) -> LoopRunner:
-        return LoopRunner(self.conversation, self._scopes(), self.make_turn)
+        return Compactor(
+            self.conversation, self.services, self.planner, self._background, self.parts
+        )
 
     def _tool_services(self, emit: Emit) -> ToolServices:
         """The services that the tool calls of a turn need."""
-        conversation, services = self.conversation, self.services
         return ToolServices(
             pending=self.pending_approvals,
             compact=self._compactor().answer_call,
             history=self.history,
             network=self.network,
             use_mode=self.sessions.use_mode,
-            abilities=(
-                TurnScopes(self._scopes(), emit),
-                Explorer(conversation, services, self.past, emit, self.parts),
-                WorktreeHelpers(conversation, services, self.past, emit, self.parts),
-                *abilities_of(self.parts, emit),
-            ),
+            abilities=abilities_of(self.parts, emit),
         )
 
 

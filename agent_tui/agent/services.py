@@ -6,36 +6,21 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_tui.agent.prompt.mentions import ResourceReader, no_resources
-from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.errors import IN_CHAT, Ways
 from agent_tui.feature import Feature
-from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.permissions.verdict import Permissions
 from agent_tui.providers.base import ModelInfo, ModelRef, Provider
 from agent_tui.providers.client import ModelClient
 from agent_tui.providers.limits import Sleep
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.base import Toolbox
+from agent_tui.tools.command_sandbox import NO_SANDBOX, CommandSandbox
 from agent_tui.tools.files.memory import NoOpenTexts, OpenTexts
 from agent_tui.tools.git.trees import WorkTrees
-from agent_tui.tools.git.worktrees import Worktrees
-from agent_tui.tools.sandbox.proxy import NetworkGate
-from agent_tui.tools.server_offer import ServerOffer
-
-
-async def _no_new_tools(_cwd: Path, _tell: Callable[[str], None]) -> bool:
-    return False
-
-
-async def _has_no_walls() -> None:
-    pass
-
-
-async def _nobody_watches(_cwd: Path, _paths: Sequence[Path]) -> None:
-    pass
+from agent_tui.tools.remote_tools import RemoteTools
 
 
 @dataclass(slots=True)
@@ -64,10 +49,7 @@ class RuntimeServices:
         launch_cwd: Where the program was started, if it works elsewhere.
         folders_elsewhere: The top folders of the other worktrees of a workspace's repository:
             sessions in them are of the same project. Blocking.
-        take_up_tools: Awaited as a turn in a workspace begins, with a callback for lines to the
-            user: updates the toolbox; returns whether tools came or went.
-        read_resource: Reads a URI of an MCP server, to be attached to a message.
-        server_offer: What the MCP servers add to the prompt of the present turn.
+        remote_tools: The tools of servers in `toolbox`.
         features: The features whose parts conversations have.
         brought: What plugins bring, by the group of its kind, such as ``agent_tui.hooks``.
         sleep: Waits before a request is tried again.
@@ -76,14 +58,8 @@ class RuntimeServices:
         wall_clock: Seconds since 1970, for the age of a provider's cache.
         fallback_model: Used if another does not answer after retries; None for none.
         most_replies: A turn of the conversation ends after so many; 0 for any number.
-        worktrees: Creates worktrees for helpers that write; None lets none write.
         trees: Inspects work trees for what commands change; None if only edits are kept.
-        note_writes: Called with the files that tools wrote; other changes while commands run are
-            the commands'.
-        close_walls: Ends the sandbox of a conversation's commands.
-        network: The gate through which commands in the sandbox reach hosts; None without a sandbox.
-        has_sandbox: Whether the model's commands run in a sandbox in a folder.
-        sandbox_word: How they run in a folder, in a word or two.
+        sandbox: Where the model's commands run.
         report_fault: Logs a fault of the program from which it recovers.
         open_texts: The texts open in the user's editor, if it holds the conversation; set by the
             session that it begins.
@@ -95,9 +71,8 @@ class RuntimeServices:
     toolbox: Toolbox
     counter: TokenCounter
     ratios: TokenRatios
-    compaction: CompactionPlanner
     settings: Settings
-    make_permissions: Callable[[Path, PermissionMode], PermissionEngine]
+    make_permissions: Callable[[Path, PermissionMode], Permissions]
     model_info: Callable[[ModelRef], ModelInfo]
     learn_model: Callable[[ModelRef], Awaitable[ModelInfo]]
     resolve_model: Callable[[str], ModelRef]
@@ -114,9 +89,7 @@ class RuntimeServices:
     added_folders: tuple[Path, ...] = ()
     launch_cwd: Path | None = None
     folders_elsewhere: Callable[[Path], Sequence[Path]] = lambda _cwd: ()
-    take_up_tools: Callable[[Path, Callable[[str], None]], Awaitable[bool]] = _no_new_tools
-    read_resource: ResourceReader = no_resources
-    server_offer: Callable[[], ServerOffer] = ServerOffer
+    remote_tools: RemoteTools = field(default_factory=RemoteTools)
     features: Sequence[Feature] = ()
     brought: Callable[[str], Sequence[object]] = lambda _group: ()
     sleep: Sleep = asyncio.sleep
@@ -126,11 +99,6 @@ class RuntimeServices:
     most_replies: int = 0
     fallback_model: ModelRef | None = None
     trees: WorkTrees | None = None
-    worktrees: Worktrees | None = None
-    note_writes: Callable[[Path, Sequence[Path]], Awaitable[None]] = _nobody_watches
-    close_walls: Callable[[], Awaitable[None]] = _has_no_walls
-    network: NetworkGate | None = None
-    has_sandbox: Callable[[Path], bool] = lambda _cwd: False
-    sandbox_word: Callable[[Path], str] = lambda _cwd: ""
+    sandbox: CommandSandbox = NO_SANDBOX
     report_fault: Callable[[BaseException], None] = lambda _fault: None
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)

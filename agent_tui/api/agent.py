@@ -22,6 +22,7 @@ from agent_tui.api.session import (
     session_or_folder,
 )
 from agent_tui.api.tools import FunctionTool
+from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import IN_PROGRAM, AgentTuiError, CompactionError, SessionError, UsageError
 from agent_tui.events import (
@@ -44,9 +45,11 @@ from agent_tui.events import (
     ToolStarted,
     TurnFinished,
 )
+from agent_tui.feature import own_features
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.access import open_models
+from agent_tui.safe_paths import real_path
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.files.home_links import linked_settings
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -136,7 +139,8 @@ class Agent:
     ) -> None:
         session = session_or_folder(session)
         self._unopened = session if isinstance(session, Session) else None
-        folder = Path(cwd or (self._unopened.cwd if self._unopened else ".")).expanduser().resolve()
+        given = cwd or (self._unopened.cwd if self._unopened else ".")
+        folder = real_path(Path(given).expanduser())
         if not folder.is_dir():
             raise UsageError(f"There is no folder {folder}.")
         if isinstance(cast("object", tools), FunctionTool):
@@ -155,7 +159,6 @@ class Agent:
             window,
             api_key_env,
             recall_other_sessions=False,
-            hint_earlier_work=False,
         )
         self._models = open_models(settings, os.environ, ways=IN_PROGRAM)
         ref = named_model(self._models.catalog, settings.model)
@@ -168,7 +171,8 @@ class Agent:
             self._scratch.cleanup()
             raise
         services = replace(services, most_replies=max_turns or 0)
-        self._runtime = AgentRuntime(services, ref, folder, "ask")
+        planner = CompactionPlanner(services.client, services.counter, self._models.catalog)
+        self._runtime = AgentRuntime(services, planner, ref, folder, "ask")
         self._result = ""
         self._problem = "Nothing was asked yet."
 
@@ -325,4 +329,10 @@ class Agent:
             output_dir=folder / "outputs",
         )
         is_kept = kept is not None
-        return replace(services, keeps_sessions=is_kept, keeps_mode=True, origin="library")
+        return replace(
+            services,
+            keeps_sessions=is_kept,
+            keeps_mode=True,
+            origin="library",
+            features=own_features(),
+        )

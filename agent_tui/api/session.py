@@ -18,6 +18,7 @@ from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.wires.chat import openai_messages
+from agent_tui.safe_paths import real_path
 from agent_tui.sessions.context import build_context, messages_to_send
 from agent_tui.sessions.listing import SessionSummary, read_summary
 from agent_tui.sessions.log import SessionLog
@@ -124,7 +125,7 @@ class Session:
             folder: Where sessions are kept; by default where the program keeps them.
         """
         store = _store(folder)
-        found = store.list(Path(cwd).resolve() if cwd is not None else None)
+        found = store.list(real_path(cwd) if cwd is not None else None)
         return tuple(cls._of(summary, store) for summary in found)
 
     @classmethod
@@ -153,7 +154,7 @@ class Session:
         Raises:
             SessionError: There is none.
         """
-        store, here = _store(folder), Path(cwd).resolve()
+        store, here = _store(folder), real_path(cwd)
         newest = store.newest(here)
         path = store.find_left_last(here) or (newest.path if newest is not None else None)
         if path is None:
@@ -201,9 +202,9 @@ def session_or_folder(given: Session | str | Path | None) -> Session | Path | No
     is_id = isinstance(given, str) and _ID.fullmatch(given) and not path.is_dir()
     if is_id or path.is_file() or path.suffix == ".jsonl":
         return Session.open(given)
-    return path.resolve()
+    return real_path(path)
 
 
 def _store(folder: str | Path | None) -> SessionStore:
-    given = Path(folder).expanduser().resolve() if folder else None
+    given = real_path(Path(folder).expanduser()) if folder else None
     return SessionStore(given or paths.default_session_dir())

@@ -2,21 +2,22 @@
 
 import argparse
 import math
-import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
 
 from agent_tui._version import __version__
 from agent_tui.cli.command_parser import CommandParser, whole_number
 from agent_tui.cli.subcommands import row_lines, subcommand_help
 from agent_tui.durations import seconds_of
-from agent_tui.feature import own_features
+from agent_tui.feature import Option, OptionsModule, demo_option, local_option, own_features
 
 if TYPE_CHECKING:  # pydantic would double the time of --version
     from _typeshed import SupportsWrite
 
-    from agent_tui.config import PermissionMode, SandboxMode
+    from agent_tui.config import PermissionMode
     from agent_tui.messages import ThinkingLevel
 
 _DESCRIPTION = """\
@@ -33,9 +34,7 @@ _EXAMPLES = """\
   Run agent-tui COMMAND --help for the options of a command.
 
 examples:
-  agent-tui --demo                      take a scripted tour, no model needed
-  agent-tui --local                     use a small local model, no key needed
-  agent-tui -m anthropic/claude-sonnet-4-5
+{demo}{local}  agent-tui -m anthropic/claude-sonnet-4-5
   agent-tui -m qwen3 --base-url http://127.0.0.1:8080/v1
   agent-tui -c                          continue the session you left last here
   git diff | agent-tui -p "review this"
@@ -57,15 +56,16 @@ class _Parser(CommandParser):
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
         """Print the help."""
         if more := row_lines(self.more_commands()):
-            self.epilog = f"{_COMMANDS}{more}\n{_EXAMPLES}"
+            self.epilog = f"{_COMMANDS}{more}\n{_examples()}"
         super().print_help(file)
 
 
 class Arguments(NamedTuple):
     """The options and words of the command line. `print_prompt` is None without ``-p``.
 
-    `switches` are the options of features that were given. `notices` are lines for the user that
-    were found before the program was built.
+    `switches` are the options of features that were given, `option_values` what their modules kept
+    of those with values, and `setting_values` the settings that these options set. `notices` are
+    lines for the user that were found before the program was built.
 
     A named tuple, because the first paint waits for this class: a dataclass takes 3 ms to make.
     """
@@ -83,8 +83,6 @@ class Arguments(NamedTuple):
     permission_mode: "PermissionMode | None"
     cwd: Path | None
     session_dir: str | None
-    is_demo: bool
-    is_local: bool
     keeps_session: bool
     trusts_folder: bool
     switches: tuple[str, ...] = ()
@@ -98,8 +96,8 @@ class Arguments(NamedTuple):
     json_schema: str | None = None
     max_time_s: float | None = None
     fails_on_refusal: bool = False
-    sandbox: "SandboxMode | None" = None
-    worktree: str | None = None
+    option_values: Mapping[str, str] = MappingProxyType({})
+    setting_values: Mapping[str, str] = MappingProxyType({})
     notices: tuple[str, ...] = ()
 
     @property
@@ -113,9 +111,39 @@ class Arguments(NamedTuple):
         return self.print_prompt is not None
 
     @property
+    def is_demo(self) -> bool:
+        """Whether a demo is wanted, which uses nothing of the user's."""
+        return _names(demo_option(), self.switches)
+
+    @property
+    def is_local(self) -> bool:
+        """Whether a model on this machine is wanted."""
+        return _names(local_option(), self.switches)
+
+    @property
     def origin(self) -> str:
         """What creates sessions, as their headers say; empty for an interactive run."""
         return "tour" if self.is_demo else "print" if self.is_headless else ""
+
+
+Start: TypeAlias = Callable[[Arguments], int]
+"""Runs the program with these arguments; returns the exit code."""
+
+
+def _names(option: Option | None, switches: Sequence[str]) -> bool:
+    return option is not None and option.name in switches
+
+
+def _examples() -> str:
+    demo, local = demo_option(), local_option()
+    return _EXAMPLES.format(
+        demo=_example(demo, demo.summary if demo is not None else ""),
+        local=_example(local, "use a small local model, no key needed"),
+    )
+
+
+def _example(option: Option | None, summary: str) -> str:
+    return f"  {f'agent-tui --{option.name}':<38}{summary}\n" if option is not None else ""
 
 
 def parse_arguments(argv: Sequence[str], more_commands: Rows = tuple) -> Arguments:
@@ -128,10 +156,12 @@ def parse_arguments(argv: Sequence[str], more_commands: Rows = tuple) -> Argumen
     parser = build_parser()
     parser.more_commands = more_commands
     values = parser.parse_args(list(argv))
-    if values.is_local and (values.model or values.base_url or values.is_demo):
-        parser.error("--local cannot be combined with -m, --base-url or --demo")
-    if values.worktree is not None and values.is_demo:
-        parser.error("--worktree cannot be combined with --demo")
+    demo, local = demo_option(), local_option()
+    chosen = local.name if local is not None and local.name in values.switches else ""
+    if chosen and (values.model or values.base_url):
+        parser.error(f"--{chosen} cannot be combined with -m or --base-url")
+    if chosen and demo is not None and demo.name in values.switches:
+        parser.error(f"--{chosen} cannot be combined with --{demo.name}")
     is_stream = values.output_format == "stream-json" and values.print_prompt is not None
     if values.input_format == "stream-json" and not is_stream:
         parser.error("--input-format stream-json requires -p and --output-format stream-json")
@@ -141,29 +171,17 @@ def parse_arguments(argv: Sequence[str], more_commands: Rows = tuple) -> Argumen
         option = "--max-time" if values.max_time_s else "--fail-on-refusal"
         parser.error(f"{option} requires -p")
     values.prompt = " ".join(values.prompt)
-    _take_goal(parser, values)
+    for module in _modules_of_features():
+        module.take_options(parser, values)
     for name in ("added_folders", "allowed", "denied", "allowed_net", "switches"):
         setattr(values, name, tuple(getattr(values, name)))
     return Arguments(**vars(values))
 
 
-def _take_goal(parser: argparse.ArgumentParser, values: argparse.Namespace) -> None:
-    """Replace the options of a goal by the command that sets it, as the prompt."""
-    text, checks, is_outside = map(vars(values).pop, ("goal", "checks", "checks_outside"))
-    if text is None:
-        if checks or is_outside:
-            parser.error("--check and --checks-outside require --goal")
-    elif values.prompt or values.print_prompt:
-        parser.error("--goal cannot be combined with a prompt: say all of it in the goal")
-    elif values.input_format == "stream-json" or values.json_schema is not None:
-        parser.error("--goal cannot be combined with --input-format or --json-schema")
-    elif not text.strip():
-        parser.error("--goal is empty: say what is to be reached")
-    else:
-        options = [f"--text={shlex.quote(text)}"]  # never read as a word or an option of /goal
-        options += [f"--check={shlex.quote(check)}" for check in checks]
-        options += ["--outside"] * is_outside
-        values.prompt = " ".join(("/goal", *options))
+def _modules_of_features() -> Iterator[OptionsModule]:
+    for feature in own_features():
+        if feature.options_module:
+            yield cast(OptionsModule, import_module(feature.options_module))
 
 
 _RULE_EXAMPLES = {"allow": '"bash(pytest *)"', "deny": '"write(docs/**)"'}
@@ -186,6 +204,35 @@ def _dollars(text: str) -> float:
     return amount
 
 
+def _add_model(parser: argparse.ArgumentParser, local: Option | None) -> None:
+    model = parser.add_argument_group("model")
+    model.add_argument(
+        "-m",
+        "--model",
+        metavar="NAME",
+        help="model to use: a litellm name such as openai/gpt-5 or ollama_chat/qwen3"
+        + (", or local/NAME for a model on this machine" if local is not None else ""),
+    )
+    model.add_argument(
+        "--fallback-model",
+        metavar="NAME",
+        help="switch to this model if the first one does not answer after the usual retries",
+    )
+    model.add_argument(
+        "--base-url", metavar="URL", help="use the OpenAI-compatible server at this URL"
+    )
+    model.add_argument(
+        "--api-key-env", metavar="VAR", help="environment variable that holds the API key"
+    )
+    model.add_argument(
+        "--thinking",
+        choices=("auto", "off", "low", "medium", "high", "xhigh", "max"),
+        help="how much the model thinks before it answers (default: medium, if supported)",
+    )
+    if local is not None:
+        _add_switch(model.add_argument, local)
+
+
 def _add_permissions(parser: argparse.ArgumentParser) -> None:
     safety = parser.add_argument_group("permissions")
     safety.add_argument(
@@ -193,12 +240,6 @@ def _add_permissions(parser: argparse.ArgumentParser) -> None:
         choices=("ask", "accept-edits", "plan", "full"),
         help="ask before writes and commands (default), ask before commands only, read only, "
         "or ask only before actions that lose work or history, or change the system",
-    )
-    safety.add_argument(
-        "--sandbox",
-        choices=("auto", "on", "off"),
-        help="run commands in a sandbox if this machine can (default), refuse them without one, "
-        "or run them unconfined",
     )
     safety.add_argument(
         "--trust",
@@ -227,25 +268,13 @@ def _add_permissions(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_goal(parser: argparse.ArgumentParser) -> None:
-    goal = parser.add_argument_group("goal")
-    goal.add_argument(
-        "--goal",
-        metavar="TEXT",
-        help="work until this is met, as /goal does; with -p, exit with 0 only if it is",
-    )
-    goal.add_argument(
-        "--check",
-        action="append",
-        default=[],
-        metavar="COMMAND",
-        dest="checks",
-        help="with --goal: a command that must exit with 0; repeatable",
-    )
-    goal.add_argument(
-        "--checks-outside",
-        action="store_true",
-        help="with --goal: run the checks outside the sandbox",
+def _add_switch(add: Callable[..., object], option: Option) -> None:
+    add(
+        f"--{option.name}",
+        action="append_const",
+        const=option.name,
+        dest="switches",
+        help=option.summary,
     )
 
 
@@ -255,7 +284,7 @@ def build_parser() -> _Parser:
         prog="agent-tui",
         usage="agent-tui [OPTIONS] [PROMPT ...]\n       agent-tui COMMAND ...",
         description=_DESCRIPTION,
-        epilog=f"{_COMMANDS}{_EXAMPLES}",
+        epilog=f"{_COMMANDS}{_examples()}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
@@ -288,15 +317,11 @@ def build_parser() -> _Parser:
         metavar="FILE|JSON",
         help="with -p: require a final answer in JSON that matches this JSON Schema",
     )
-    parser.set_defaults(switches=[])
+    parser.set_defaults(switches=[], option_values={}, setting_values={})
+    local = local_option()
     for option in (option for feature in own_features() for option in feature.options):
-        add(
-            f"--{option.name}",
-            action="append_const",
-            const=option.name,
-            dest="switches",
-            help=option.summary,
-        )
+        if option != local:
+            _add_switch(add, option)
     where = parser.add_argument_group("session")
     which = where.add_mutually_exclusive_group()
     which.add_argument(
@@ -320,12 +345,6 @@ def build_parser() -> _Parser:
     where.add_argument("--session-dir", metavar="DIR", help="folder for session files")
     where.add_argument("--cwd", type=Path, metavar="DIR", help="work in this folder")
     where.add_argument(
-        "--worktree",
-        metavar="NAME",
-        help="work in a separate git worktree, on the branch NAME; it is created if needed, and "
-        "removed at the end if it holds no work",
-    )
-    where.add_argument(
         "--add-dir",
         action="append",
         type=Path,
@@ -334,44 +353,10 @@ def build_parser() -> _Parser:
         dest="added_folders",
         help="also work in this folder; repeatable",
     )
-    model = parser.add_argument_group("model")
-    model.add_argument(
-        "-m",
-        "--model",
-        metavar="NAME",
-        help="model to use: a litellm name such as openai/gpt-5 or ollama_chat/qwen3, "
-        "or local/NAME for a model on this machine",
-    )
-    model.add_argument(
-        "--fallback-model",
-        metavar="NAME",
-        help="switch to this model if the first one does not answer after the usual retries",
-    )
-    model.add_argument(
-        "--base-url", metavar="URL", help="use the OpenAI-compatible server at this URL"
-    )
-    model.add_argument(
-        "--api-key-env", metavar="VAR", help="environment variable that holds the API key"
-    )
-    model.add_argument(
-        "--thinking",
-        choices=("auto", "off", "low", "medium", "high", "xhigh", "max"),
-        help="how much the model thinks before it answers (default: medium, if supported)",
-    )
-    model.add_argument(
-        "--local",
-        action="store_true",
-        dest="is_local",
-        help="use a model on this machine; offers to download a small one on first use",
-    )
-    model.add_argument(
-        "--demo",
-        action="store_true",
-        dest="is_demo",
-        help="take a scripted tour in a scratch folder, no model, key or network needed",
-    )
+    _add_model(parser, local)
     _add_permissions(parser)
-    _add_goal(parser)
+    for module in _modules_of_features():
+        module.add_options(parser)
     limits = parser.add_argument_group("limits of this run")
     limits.add_argument(
         "--max-turns",

@@ -32,17 +32,14 @@ from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import context_limits, output_reserve_tokens
 from agent_tui.compaction.strategies.registry import unknown_strategy
-from agent_tui.config import (
-    STRATEGY_NAMES,
-    Settings,
-    check_target,
-    load_settings,
-)
+from agent_tui.config import STRATEGY_NAMES, Settings, check_target
+from agent_tui.config.loading import load_settings
 from agent_tui.errors import SessionError
 from agent_tui.providers.access import NO_MODEL, first_model, open_models
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import UNKNOWN_WINDOW, ModelCatalog
 from agent_tui.providers.client import ModelClient
+from agent_tui.providers.local_models import own_local_models
 from agent_tui.safe_paths import path_exists
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.sessions.format.parse import ParsedSession
@@ -214,6 +211,7 @@ async def _compact(
             window=window,
             target_tokens=target,
             features=plugins.of(FEATURES),
+            is_window_given=arguments.window is not None,
         )
         cwd = Path(log.header.cwd) if log.header.cwd else present_folder()
         git = RepositoryReader(ProcessKeeper(), load_trust().may_run_git, os.environ)
@@ -295,7 +293,8 @@ async def _summary_models(
         UsageError: `wanted` names no model.
     """
     if wanted == _BY_CODE:
-        yield _SummaryModels(None, ModelCatalog(settings, os.environ), NO_MODEL)
+        local = own_local_models(settings, os.environ)
+        yield _SummaryModels(None, ModelCatalog(settings, os.environ, local=local), NO_MODEL)
         return
     flags = {"model": wanted, "session_dir": session_dir}
     project_files = config_files_in_effect(present_folder(), load_trust())

@@ -6,7 +6,7 @@ reads it and the parsers; `answer_shell` adds the other values.
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -20,7 +20,7 @@ from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.early_settings import names_plugins
 from agent_tui.cli.output import write_text
 from agent_tui.cli.subcommands import SUBCOMMANDS
-from agent_tui.feature import Subcommand
+from agent_tui.feature import Subcommand, load_object, own_features
 from agent_tui.installation import COMMAND
 from agent_tui.safe_text import safe_text
 
@@ -104,11 +104,9 @@ class _Values(BaseCompleter):
             case "model" | "fallback_model":
                 found = _models()
             case "name" if parser.prog in _OF_LOCAL_MODELS:
-                found = ((name.removeprefix("local/"), about) for name, about in _local_models())
+                found = ((name, "on this machine") for name in _local_models())
             case "session" | "resume":
                 found = (*_sessions(), *_files(prefix))
-            case "worktree":
-                found = _worktrees(only_existing=parser.prog == "agent-tui worktrees remove")
             case "key":
                 found = _settings()
             case "value":
@@ -117,8 +115,8 @@ class _Values(BaseCompleter):
                 found = ((path, "") for path in DirectoriesCompleter()(prefix=prefix))
             case _ if action.type is Path:
                 found = _files(prefix)
-            case _:
-                pass
+            case name:
+                found = _brought(name, parser.prog)
         return {
             safe_text(value, keep_newlines=False): safe_text(about, keep_newlines=False)
             for value, about in found
@@ -135,11 +133,12 @@ def _models() -> Iterator[tuple[str, str]]:
     from agent_tui.cli.plugins import plugins_in_shell
     from agent_tui.cli.settings import read_settings
     from agent_tui.commands.core.plugin_kinds import PROVIDERS
-    from agent_tui.providers.accounts.table import ACCOUNTS
+    from agent_tui.providers.accounts import own_accounts
+    from agent_tui.providers.base import LOCAL
     from agent_tui.providers.keys import KEY_VARIABLES
     from agent_tui.providers.table import FAMILIES, read_bundled_table
 
-    yield from _local_models()
+    yield from ((f"{LOCAL}/{name}", "on this machine") for name in _local_models())
     yield from ((name, "in your settings") for name in read_settings(None).models)
     for provider in plugins_in_shell(PROVIDERS).of(PROVIDERS):
         yield from ((model.name, provider.via) for model in provider.models)
@@ -150,19 +149,19 @@ def _models() -> Iterator[tuple[str, str]]:
         for provider, variables in KEY_VARIABLES.items()
         if provider in kept or any(os.environ.get(variable) for variable in variables)
     ]
-    with_key += [one.provider for one in ACCOUNTS.values() if one.is_signed_in(os.environ)]
+    with_key += [one.provider for one in own_accounts().values() if one.is_signed_in(os.environ)]
     for provider in with_key or FAMILIES:
         about = "" if with_key else "needs a key"
         for name in sorted(filter(table.calls_tools, table.of_provider(provider))):
             yield name, about
 
 
-def _local_models() -> Iterator[tuple[str, str]]:
-    from agent_tui import paths
-    from agent_tui.local_models.library import ModelLibrary
+def _local_models() -> Iterable[str]:
+    """The names of the models on this machine, without their provider."""
+    from agent_tui.cli.settings import read_settings
+    from agent_tui.providers.local_models import own_local_models
 
-    for model in ModelLibrary(paths.models_dir()).models():
-        yield f"local/{model.name}", "on this machine"
+    return own_local_models(read_settings(None), os.environ).names()
 
 
 def _sessions() -> Iterator[tuple[str, str]]:
@@ -176,18 +175,13 @@ def _sessions() -> Iterator[tuple[str, str]]:
         yield printable_line(found.id)[:8], printable_line(found.name or found.first_prompt, 60)
 
 
-def _worktrees(*, only_existing: bool) -> Iterator[tuple[str, str]]:
-    """The worktrees of this repository, then the names of earlier ones. Git is not run."""
-    from agent_tui.cli.folders import present_folder, worktree_records
-    from agent_tui.tools.sandbox.git_controls import git_place
-
-    place = git_place(present_folder().resolve())
-    if place is None or place.folder.name != ".git":
-        return
-    known = worktree_records().of_repository(place.folder.parent)
-    yield from ((tree.name, f"branch {tree.branch}") for tree in known if tree.exists)
-    if not only_existing:
-        yield from ((tree.name, "removed earlier") for tree in known if not tree.exists)
+def _brought(name: str, program: str) -> Iterator[tuple[str, str]]:
+    """The values of the option or word `name` that features know."""
+    for feature in own_features():
+        if (found := feature.completions.get(name)) is not None:
+            yield from cast("Callable[[str], Iterable[tuple[str, str]]]", load_object(found))(
+                program
+            )
 
 
 def _settings() -> Iterator[tuple[str, str]]:

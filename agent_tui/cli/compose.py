@@ -11,8 +11,10 @@ from pathlib import Path
 from agent_tui import paths
 from agent_tui.agent.new_services import conversation_services
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.services import RuntimeServices
 from agent_tui.atomic_files import remove_leftovers
 from agent_tui.cli.arguments import Arguments
+from agent_tui.cli.command_sandbox import ProgramSandbox, command_sandbox
 from agent_tui.cli.engine_maker import EngineMaker
 from agent_tui.cli.folders import (
     folder_trust,
@@ -31,13 +33,9 @@ from agent_tui.cli.settings import (
     usable_settings,
 )
 from agent_tui.cli.settings_editor import settings_editor
-from agent_tui.cli.tool_services import (
-    command_sandbox,
-    tool_servers,
-    was_killed_in,
-)
+from agent_tui.cli.tool_servers import ServersHost, make_tool_servers
 from agent_tui.cli.unread_rules import NO_RULES, find_unread, refuse_unread
-from agent_tui.cli.worktrees.services import open_worktrees
+from agent_tui.commands.core.demo import Demo, own_demo
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.plugin_kinds import (
@@ -49,28 +47,27 @@ from agent_tui.commands.core.plugin_kinds import (
 )
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.planner import CompactionPlanner
-from agent_tui.config import LoadedSettings, Settings
+from agent_tui.config import Settings
+from agent_tui.config.loading import LoadedSettings
 from agent_tui.config.user_file import SettingsEditor
 from agent_tui.errors import IN_CHAT, IN_SHELL, ConfigError, ToolError, UsageError
 from agent_tui.installation import foreign_program
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.access import NO_MODEL, ModelAccess, first_model, open_models
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.base import LOCAL, ModelRef
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.limits import Budget
 from agent_tui.providers.log_file import fault_reporter
-from agent_tui.providers.scripted.demo import DEMO_MODEL, prepare_demo_folder
+from agent_tui.safe_paths import real_path
 from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.git.worktree_records import project_folders_elsewhere
-from agent_tui.tools.mcp.hub import McpHub
-from agent_tui.tools.mcp.spec import ServerSpec
-from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.sandbox.sandbox import Sandbox
+from agent_tui.tools.server_spec import ServerSpec
+from agent_tui.tools.tool_servers import ToolServers
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ class Program:
     Attributes:
         runtime: The conversation.
         models: Access to every model.
-        servers: The MCP servers.
+        servers: The servers whose tools the model may call.
         plugins: What other packages bring.
         sandbox: The sandbox for the model's commands.
         keeper: Starts processes.
@@ -88,14 +85,14 @@ class Program:
         resume: A session to open first; empty means ask, None means start a new one.
         keeps_model: The command line chose the model, which overrides a resumed session's.
         notices: What to tell the user at the start.
-        is_demo: Whether this is the tour, which calls no model.
+        is_demo: Whether this is a demo, which calls no model.
     """
 
     runtime: AgentRuntime
     models: ModelAccess
-    servers: McpHub
+    servers: ToolServers
     plugins: Plugins
-    sandbox: Sandbox
+    sandbox: ProgramSandbox
     keeper: ProcessKeeper
     loaded: LoadedSettings
     resume: str | None
@@ -136,11 +133,10 @@ class Program:
         if self.is_demo:
             return
         cwd = self.runtime.conversation.cwd
-        if await asyncio.to_thread(was_killed_in, cwd):
-            with suppress(ToolError):  # the first command reports it
-                await self.sandbox.recover(cwd)
+        with suppress(ToolError):  # the first command reports it
+            await self.sandbox.recover(cwd)
         await self.models.provider.warm(self.runtime.conversation.model)
-        if self.runtime.conversation.model.provider == "local":
+        if self.runtime.conversation.model.provider == LOCAL:
             await self.models.provider.prefill(self.runtime.conversation.request())
 
 
@@ -170,8 +166,7 @@ def compose(
     launch_cwd = launch_folder(arguments)
     trust = trust or folder_trust(arguments)
     unread = find_unread(arguments, trust)
-    if not may_lack_rules:
-        refuse_unread(unread)
+    refuse_unread(() if may_lack_rules else unread)
 
     def settings_in(workspace: Path | None) -> LoadedSettings:
         return editor_of(arguments, trust, lambda: workspace).load()
@@ -180,9 +175,7 @@ def compose(
     settings = usable_settings(loaded)
     own_settings = Settings() if arguments.is_demo else settings
     root = session_root(settings)
-    # If the user named the folder of sessions, failing to write there is an error.
-    may_go_without = arguments.keeps_session and not settings.session_dir
-    unkept = _why_no_session_is_kept(root) if may_go_without else ""
+    unkept = _why_no_session_is_kept(arguments, settings, root)
 
     own_folders = (paths.user_config_dir(), paths.user_data_dir(), root)
     added = folders_to_add(arguments, trust, own_folders)
@@ -192,8 +185,8 @@ def compose(
     budget = Budget(arguments.max_cost_usd)
     ways = IN_CHAT if is_interactive else IN_SHELL
     models = open_models(settings, os.environ, budget, ways, plugins.of(PROVIDERS))
-    if arguments.is_demo:
-        cwd, model, model_problem = _demo_folder(), DEMO_MODEL, ""
+    if arguments.is_demo and (demo := own_demo()) is not None:
+        cwd, model, model_problem = _demo_folder(demo), demo.model, ""
     else:
         cwd = launch_cwd
         model, model_problem = first_model(
@@ -201,20 +194,21 @@ def compose(
         )
     if model != NO_MODEL and (why := budget.refusal(model, models.catalog.info(model))):
         raise UsageError(why, "Choose another model, or start without --max-cost.")
-    own_keys = models.catalog.secret_env_names()
 
     store = SessionStore(root, settings.durability, plugins.of(IMPORTERS))
     sandbox = command_sandbox(
         settings, os.environ, added, keeper=(keeper := ProcessKeeper(settings.max_processes))
     )
-    servers = tool_servers(
-        own_settings,
-        trust,
-        keeper,
-        environ=os.environ,
-        own_keys=own_keys,
-        cwd=cwd,
-        of_editor=of_editor,
+    servers = make_tool_servers(
+        ServersHost(
+            settings=own_settings,
+            trust=trust,
+            keeper=keeper,
+            environ=os.environ,
+            own_keys=models.catalog.secret_env_names(),
+            cwd=cwd,
+            of_editor=of_editor,
+        )
     )
 
     engines = EngineMaker(
@@ -227,13 +221,10 @@ def compose(
         is_interactive=is_interactive,
     )
 
-    def has_sandbox(workspace: Path) -> bool:
-        return sandbox.state(workspace).is_on
-
     shared = conversation_services(
         models,
         store=store,
-        toolbox=CombinedToolbox(
+        toolbox=servers.combine(
             default_toolbox(
                 keeper,
                 sandbox=sandbox,
@@ -241,17 +232,11 @@ def compose(
                 settings=settings,
                 more=tuple(one.offer(access="outside") for one in plugins.of(TOOLS)),
             ),
-            servers,
         ),
         make_permissions=engines.make,
         trust=trust,
         user_config_dir=paths.user_config_dir(),
         output_dir=paths.cache_folder("outputs"),
-        make_planner=partial(
-            CompactionPlanner,
-            on_decisions=context_debug_log(os.environ, paths.log_file()),
-            brought=plugins.of(STRATEGIES),
-        ),
     )
     services = replace(
         shared,
@@ -264,23 +249,24 @@ def compose(
         added_folders=added,
         launch_cwd=launch_cwd,
         folders_elsewhere=partial(project_folders_elsewhere, worktree_records()),
-        take_up_tools=servers.take_up,
-        read_resource=servers.read_resource,
-        server_offer=lambda: servers.offer,
+        remote_tools=servers,
         most_replies=arguments.max_turns,
         fallback_model=_fallback_model(arguments, models.catalog),
         trees=WorkTrees(keeper),
-        worktrees=None if arguments.is_demo else open_worktrees(settings, keeper),
-        has_sandbox=has_sandbox,
-        sandbox_word=sandbox.word,
+        sandbox=sandbox,
         report_fault=fault_reporter(paths.log_file(), shared.secrets),
-        note_writes=sandbox.accept,
-        close_walls=sandbox.close_walls,
-        network=sandbox.parts.gate,
         is_first_time=paths.is_first_time,
     )
+    runtime = AgentRuntime(
+        services,
+        _compaction_planner(services, models, plugins),
+        model,
+        cwd,
+        settings.permission_mode,
+        sandbox.network,
+    )
     return Program(
-        runtime=AgentRuntime(services, model, cwd, settings.permission_mode),
+        runtime=runtime,
         models=models,
         servers=servers,
         plugins=plugins,
@@ -301,7 +287,7 @@ def compose(
                     sandbox.notice(cwd),
                     *unread_keys,
                     *plugins.problems,
-                    services.compaction.problem_of(settings.compaction.strategy)
+                    runtime.planner.problem_of(settings.compaction.strategy)
                     if not arguments.is_demo
                     else "",
                     *instructions_not_obeyed(added, trust),
@@ -309,6 +295,18 @@ def compose(
             )
         ),
         is_demo=arguments.is_demo,
+    )
+
+
+def _compaction_planner(
+    services: RuntimeServices, models: ModelAccess, plugins: Plugins
+) -> CompactionPlanner:
+    return CompactionPlanner(
+        services.client,
+        services.counter,
+        models.catalog,
+        on_decisions=context_debug_log(os.environ, paths.log_file()),
+        brought=plugins.of(STRATEGIES),
     )
 
 
@@ -339,7 +337,7 @@ def editor_of(
         "thinking": arguments.thinking,
         "permission_mode": arguments.permission_mode,
         "session_dir": arguments.session_dir,
-        "sandbox": arguments.sandbox,
+        **arguments.setting_values,
     }
     return settings_editor(lambda: config_files_in_effect(workspace(), trust), flags)
 
@@ -358,8 +356,13 @@ def _fallback_model(arguments: Arguments, catalog: ModelCatalog) -> ModelRef | N
         raise UsageError(error.message, error.advice) from error
 
 
-def _why_no_session_is_kept(sessions: Path) -> str:
-    """The notice if the user's folder of sessions cannot be written; else empty."""
+def _why_no_session_is_kept(arguments: Arguments, settings: Settings, sessions: Path) -> str:
+    """The notice if the default folder of sessions cannot be written; else empty.
+
+    If the user named the folder, failing to write there is an error.
+    """
+    if settings.session_dir or not arguments.keeps_session:
+        return ""
     why = paths.why_not_writable(sessions)
     if not why:
         return ""
@@ -372,7 +375,8 @@ def _why_no_session_is_kept(sessions: Path) -> str:
 def session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str | None:
     """The session of ``-c`` or ``-r``, in the form of `Program.resume`.
 
-    Interactive runs continue the session the user left last, scripts the one written last.
+    Interactive runs continue the session the user left last, or list the sessions of ``-p`` and of
+    demos if there are no others; scripts continue the one written last.
 
     Raises:
         UsageError: There is none to continue.
@@ -388,12 +392,7 @@ def session_to_open(arguments: Arguments, store: SessionStore, cwd: Path) -> str
             "Start one with agent-tui, or choose one with agent-tui -r.",
         )
     left = newest.path if arguments.origin else store.find_left_last(cwd)
-    if left is None:
-        raise UsageError(
-            f"You have left no session in {cwd}.",
-            "agent-tui -r also lists those of -p and of the tour.",
-        )
-    return str(left)
+    return "" if left is None else str(left)
 
 
 def _session_named(ref: str, store: SessionStore, cwd: Path) -> str:
@@ -408,13 +407,13 @@ def _session_named(ref: str, store: SessionStore, cwd: Path) -> str:
     return str(path)
 
 
-def _demo_folder() -> Path:
+def _demo_folder(demo: Demo) -> Path:
     folder = paths.user_cache_dir() / "demo"
     try:
-        prepare_demo_folder(paths.make_private_dir(folder))
+        demo.prepare(paths.make_private_dir(folder))
     except OSError as error:
         raise UsageError(
-            f"Cannot create the tour's scratch folder {folder}: {error.strerror}.",
+            f"Cannot create the scratch folder {folder}: {error.strerror}.",
             "Set AGENT_TUI_CACHE_DIR to another folder.",
         ) from error
-    return folder.resolve()
+    return real_path(folder)

@@ -15,7 +15,7 @@ from agent_tui.cli.folders import load_trust, present_folder_or_none
 from agent_tui.cli.output import ask, complain, write_json, write_text
 from agent_tui.cli.plugins import specs_in_shell
 from agent_tui.cli.settings_editor import settings_editor
-from agent_tui.config import LoadedSettings, Origin, Settings
+from agent_tui.config import Settings
 from agent_tui.config.json_schema import (
     SCHEMA_URL,
     settings_schema,
@@ -23,6 +23,7 @@ from agent_tui.config.json_schema import (
     toml_text,
 )
 from agent_tui.config.keys import SettingKey, join_key, parse_key
+from agent_tui.config.loading import LoadedSettings, Origin
 from agent_tui.config.specs import SettingSpec, mask, setting_specs, value_at
 from agent_tui.config.user_file import SettingsEditor, setting_named
 from agent_tui.errors import ConfigError, UsageError

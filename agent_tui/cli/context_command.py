@@ -49,7 +49,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--window",
         type=whole_number("tokens"),
         metavar="TOKENS",
-        help="size of the context window (default: that of the session's model)",
+        help="size of the context window (default: that given to `compact`, else the model's)",
     )
     parser.add_json()
     add_session_dir(parser)
@@ -71,6 +71,7 @@ def run_command(argv: Sequence[str]) -> int:
             log.path_entries(), summary_role=summary_role, carryover=log.header.compaction
         )
         model = _model_of(log, context)
+        window = cast("int | None", arguments.window) or _window_given(log, model)
         warnings = log.warnings
     messages = messages_to_send(context)
     summary = wrap_summary(context.summary) if summary_role == "system" and context.summary else ""
@@ -81,8 +82,7 @@ def run_command(argv: Sequence[str]) -> int:
         payload = {"messages": list[JsonValue](openai_messages(summary, messages, model=model))}
     counter = TokenCounter()
     tokens = counter.count_messages(messages) + counter.count_text(summary)
-    window = cast("int | None", arguments.window)
-    if window is None:
+    if not window:
         plugins = plugins_in_shell(PROVIDERS)
         warnings = (*warnings, *plugins.problems)
         window = _window_of(model, settings, plugins)
@@ -102,12 +102,20 @@ def _model_of(log: SessionLog, context: Context) -> str:
     return model_name(log.header.provider, log.header.model_id)
 
 
+def _window_given(log: SessionLog, model: str) -> int:
+    """The window that ``compact`` was given, as long as `model` is the same; 0 for none."""
+    header = log.header
+    is_same = model == model_name(header.provider, header.model_id)
+    return header.compaction.window if header.compaction and is_same else 0
+
+
 def _window_of(model: str, settings: Settings, plugins: Plugins) -> int:
     from agent_tui.providers.catalog import ModelCatalog
+    from agent_tui.providers.local_models import own_local_models
     from agent_tui.providers.registry import providers_with
 
-    own = providers_with(plugins.of(PROVIDERS))
-    return ModelCatalog(settings, os.environ, own=own).info(ModelRef(model)).window
+    local, own = own_local_models(settings, os.environ), providers_with(plugins.of(PROVIDERS))
+    return ModelCatalog(settings, os.environ, local=local, own=own).info(ModelRef(model)).window
 
 
 def _readable(payload: JsonObject) -> str:

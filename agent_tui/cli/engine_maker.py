@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent_tui.cli.arguments import Arguments
+from agent_tui.cli.command_sandbox import ProgramSandbox, unseen_by_commands
 from agent_tui.cli.folders import project_store
-from agent_tui.cli.tool_services import unseen_by_commands
 from agent_tui.cli.unread_rules import rules_in_force
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError, UsageError
@@ -16,7 +16,6 @@ from agent_tui.permissions.rule_sources import RuleSources, add_rules
 from agent_tui.permissions.rules import Rule, parse_rule, rules_for_names
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.tools.files.home_links import linked_settings
-from agent_tui.tools.sandbox.sandbox import Sandbox
 
 
 class EngineMaker:
@@ -37,7 +36,7 @@ class EngineMaker:
         arguments: Arguments,
         trust: FolderTrust,
         rules_of: Callable[[Path], PermissionSettings],
-        sandbox: Sandbox,
+        sandbox: ProgramSandbox,
         *,
         own_folders: tuple[Path, ...],
         added: Sequence[Path],

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_tui.agent.part import carried_entries, part_types
+from agent_tui.agent.guarded_part import carried_without_conversation
 from agent_tui.agent.session.spending import with_spending
-from agent_tui.compaction.draft import ledger_of
+from agent_tui.compaction.conversation import ledger_of
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
@@ -87,6 +87,7 @@ class FileCompaction:
         window: Context window in tokens in which the session will continue.
         target_tokens: The size to reach.
         features: Those whose parts carry something on to the new session.
+        is_window_given: Whether the window is another than that of the session's model.
     """
 
     planner: CompactionPlanner
@@ -95,6 +96,7 @@ class FileCompaction:
     window: int
     target_tokens: int
     features: Sequence[Feature] = field(default_factory=own_features)
+    is_window_given: bool = False
 
     async def run(
         self,
@@ -141,13 +143,18 @@ class FileCompaction:
         outcome = await self.planner.outcome(request, strategy, on_progress)
         summary = outcome.summary
         carryover = summary.carryover if summary else log.header.compaction
-        carried = carried_entries(part_types(self.features), request.path)
+        faults: list[str] = []
+        carried = carried_without_conversation(
+            self.features, request.path, lambda notice, _fault: faults.append(notice.text)
+        )
         entries = outcome.child_entries(request.path, "manual", used, carried)
         after = await asyncio.to_thread(self._tokens_of, entries, carryover)
         path: Path | None = None
         if store is not None:
-            spent = with_spending(carryover, log, summary)
-            child = store.create_child(log, entries, spent, cwd=cwd)
+            carried_on = with_spending(carryover, log, summary)
+            if self.is_window_given:
+                carried_on = carried_on.model_copy(update={"window": self.window})
+            child = store.create_child(log, entries, carried_on, cwd=cwd)
             child.close()
             path = child.path
         gained = used - after
@@ -160,7 +167,7 @@ class FileCompaction:
             target_tokens=self.target_tokens,
             carryover=summary.carryover if summary else _facts_carried(request),
             is_fallback=summary.is_fallback if summary else False,
-            note=outcome.note,
+            note=" ".join(filter(None, (outcome.note, *faults))),
             strategy=outcome.strategy,
             statistics=outcome.statistics,
             seconds=round(time.monotonic() - started_s, 3),

@@ -9,7 +9,7 @@ from agent_tui.errors import UsageError
 from agent_tui.permissions.project_files import context_candidates
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.trust import FolderTrust, TrustFile, WithheldFile
-from agent_tui.safe_paths import path_from
+from agent_tui.safe_paths import path_from, real_path
 from agent_tui.tools.git.worktree_records import WorktreeRecords
 
 _NAME_ANOTHER = "Name an existing folder."
@@ -128,7 +128,7 @@ def worktree_records() -> WorktreeRecords:
 
 def project_store(workspace: Path) -> Path:
     """Our folder for rules and prompt history; the worktrees of a repository share it."""
-    return paths.project_dir(worktree_records().home_of(workspace.resolve()) or workspace)
+    return paths.project_dir(worktree_records().home_of(real_path(workspace)) or workspace)
 
 
 def withheld_notice(withheld: Sequence[WithheldFile], cwd: Path) -> str:

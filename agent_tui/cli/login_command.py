@@ -1,70 +1,81 @@
-"""``agent-tui login``: signs in to accounts, stores keys, and lists both.
-
-At OpenRouter it signs in in the browser (OAuth with PKCE), here or on another machine; the result
-is a key of the user's account.
-"""
+"""``agent-tui login``: stores keys, signs in to the accounts of features, and lists both."""
 
 import argparse
 import asyncio
-import base64
-import hashlib
 import os
-import secrets
-from collections.abc import Callable, Sequence
-from typing import Final, cast
-from urllib.parse import urlencode
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
-from agent_tui.cli.browser import WAIT_S, listening_callback, show_page
 from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.key_store import keep, key_store, read_key
 from agent_tui.cli.output import complain, write_text
 from agent_tui.errors import AgentTuiError, UsageError
-from agent_tui.providers.accounts.device import (
+from agent_tui.providers.accounts import (
     Account,
     DeviceCode,
-    SignInError,
+    KeyPage,
     how_to_enter,
-    read_answer,
-    sign_in,
-    unreachable,
+    own_accounts,
+    own_key_pages,
 )
-from agent_tui.providers.accounts.table import ACCOUNTS
 from agent_tui.providers.kept_keys import KEEPABLE, SystemKeyring
 from agent_tui.providers.keys import KEY_VARIABLES
-from agent_tui.providers.wires.parts import text_at
 from agent_tui.safe_text import safe_text
 
-_DESCRIPTION = """\
+_ABOUT = """\
 Sign in to an account to use its models, or store a provider's key.
 Without NAME, list your keys and accounts.
 
-  agent-tui login copilot, chatgpt   shows a code to enter on a page
-  agent-tui login openrouter         opens a page where you allow a new key
-  agent-tui login openai, ...        asks for a key, or reads it from standard
-                                     input; the key is not shown
+{ways}
 
 Keys are stored in a file that only you can read, or in the system's keyring.
 A key in the environment is used first."""
 
-NAMES = (*(account.name for account in ACCOUNTS.values()), *KEEPABLE)
+
+def login_names() -> tuple[str, ...]:
+    """What ``agent-tui login`` and ``agent-tui logout`` take."""
+    return (*(account.name for account in own_accounts().values()), *KEEPABLE)
+
+
+def _ways() -> Iterator[str]:
+    rows = (
+        (", ".join(one.name for one in own_accounts().values()), "shows a code to enter on a page"),
+        (", ".join(own_key_pages()), "opens a page where you allow a new key"),
+        ("NAME", "asks for a key, or reads it from standard"),
+    )
+    yield from (f"  {f'agent-tui login {names}':<35}{does}" for names, does in rows if names)
+    yield from textwrap.wrap(
+        f"input; it is not shown. NAME is {', '.join(KEEPABLE)}.",
+        80,
+        initial_indent=" " * 37,
+        subsequent_indent=" " * 37,
+    )
+
+
+def _description() -> str:
+    return _ABOUT.format(ways="\n".join(_ways()))
 
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of ``agent-tui login``."""
-    parser = subcommand_parser("login", _DESCRIPTION)
-    parser.add_argument("name", nargs="?", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
+    parser = subcommand_parser("login", _description())
+    names = login_names()
+    parser.add_argument("name", nargs="?", choices=names, metavar="NAME", help=", ".join(names))
     parser.add_argument(
         "--keyring",
         action="store_true",
         dest="in_keyring",
         help="store the key in the system's keyring",
     )
-    parser.add_argument(
-        "--key",
-        action="store_true",
-        dest="has_key",
-        help="with openrouter: enter a key instead of signing in",
-    )
+    parser.set_defaults(has_key=False)
+    if own_key_pages():
+        parser.add_argument(
+            "--key",
+            action="store_true",
+            dest="has_key",
+            help=f"with {', '.join(own_key_pages())}: enter a key instead of signing in",
+        )
     return parser
 
 
@@ -91,13 +102,13 @@ def run_command(argv: Sequence[str]) -> int:
 
 def account_called(name: str) -> Account | None:
     """The account of that name; None if it is a provider with a key."""
-    return next((account for account in ACCOUNTS.values() if account.name == name), None)
+    return next((account for account in own_accounts().values() if account.name == name), None)
 
 
 def _list() -> None:
     rows = [
         (account.name, f"signed in; models are named {account.provider}/...")
-        for account in ACCOUNTS.values()
+        for account in own_accounts().values()
         if account.is_signed_in(os.environ)
     ]
     places = key_store().places()
@@ -108,9 +119,13 @@ def _list() -> None:
         elif provider in places:
             rows.append((provider, f"a key in {places[provider]}"))
     width = max((len(name) for name, _ in rows), default=0)
-    none = "No keys, and not signed in to any account. See agent-tui login --help."
+    none = "No keys, and not signed in to any account."
     lines = [f"{name:{width}}  {safe_text(where, keep_newlines=False)}" for name, where in rows]
-    write_text("\n".join(lines or [none]) + "\n")
+    write_text("\n".join([*(lines or [none]), "", "You can use:", *_ways()]) + "\n")
+
+
+async def _fetch_key(page: KeyPage) -> str:
+    return await page.fetch()
 
 
 async def sign_in_to(account: Account, show: Callable[[DeviceCode], object]) -> None:
@@ -124,7 +139,7 @@ async def sign_in_to(account: Account, show: Callable[[DeviceCode], object]) -> 
         AgentTuiError: The sign-in failed; says why.
     """
     try:
-        await sign_in(account.service(os.environ), show)
+        await account.sign_in(os.environ, show)
     except OSError as error:
         raise AgentTuiError(f"Cannot store the sign-in to {account.title}: {error}.") from error
 
@@ -146,87 +161,9 @@ def _sign_in(account: Account, *, in_keyring: bool) -> None:
 def _have_key_kept(provider: str, *, in_keyring: bool, has_key: bool) -> None:
     if in_keyring:
         SystemKeyring()  # fails before the user fetches a key that cannot be stored
-    if provider == "openrouter" and not has_key:
-        key = asyncio.run(openrouter_key(OpenRouterSignIn(), show_page))
-    else:
-        key = read_key(KEEPABLE[provider])
+    page = None if has_key else own_key_pages().get(provider)
+    key = asyncio.run(_fetch_key(page)) if page is not None else read_key(KEEPABLE[provider])
     place = keep(provider, key, in_keyring=in_keyring)
     write_text(safe_text(f"Stored the {provider} key in {place}.") + "\n")
     if variable := next((name for name in KEY_VARIABLES[provider] if name in os.environ), ""):
         complain(f"{variable} is set: it is used instead of the stored key.")
-
-
-_HOME: Final = "https://openrouter.ai"
-_REQUEST_TIMEOUT_S: Final = 30.0
-
-
-class OpenRouterSignIn:
-    """One sign-in. Only the process that began it can exchange the page's code for a key.
-
-    Args:
-        home: The address of OpenRouter.
-    """
-
-    def __init__(self, home: str = _HOME) -> None:
-        self._home = home
-        self._verifier = secrets.token_urlsafe(48)
-
-    def page(self, callback_url: str) -> str:
-        """The page where the user grants access; it then sends the code to `callback_url`."""
-        digest = hashlib.sha256(self._verifier.encode("ascii")).digest()
-        challenge = base64.urlsafe_b64encode(digest).decode("ascii").rstrip("=")
-        asked = {
-            "callback_url": callback_url,
-            "code_challenge": challenge,
-            "code_challenge_method": "S256",
-        }
-        return f"{self._home}/auth?{urlencode(asked)}"
-
-    async def key(self, code: str) -> str:
-        """Exchange `code` for a key.
-
-        Raises:
-            SignInError: OpenRouter issues none.
-        """
-        import httpx
-
-        asked = {
-            "code": code,
-            "code_verifier": self._verifier,
-            "code_challenge_method": "S256",
-        }
-        async with httpx.AsyncClient(timeout=_REQUEST_TIMEOUT_S) as http:
-            try:
-                response = await http.post(f"{self._home}/api/v1/auth/keys", json=asked)
-            except httpx.HTTPError as error:
-                raise unreachable(error) from error
-        if key := text_at(read_answer(response), "key"):
-            return key
-        raise SignInError(
-            f"OpenRouter returned no key (status {response.status_code}).", "Try again."
-        )
-
-
-async def openrouter_key(
-    sign_in: OpenRouterSignIn, show: Callable[[str], object], terminal: int = 0
-) -> str:
-    """Get a key of the user's account.
-
-    Args:
-        sign_in: The sign-in.
-        show: Opens a page for the user.
-        terminal: The descriptor the user may paste into.
-
-    Raises:
-        AgentTuiError: The sign-in failed; says why.
-    """
-    async with listening_callback() as callback:
-        show(sign_in.page(f"http://localhost:{callback.port}/callback"))
-        try:
-            async with asyncio.timeout(WAIT_S):
-                brought = await callback.wait_for_values(terminal)
-        except TimeoutError as error:
-            raise AgentTuiError(f"No answer within {WAIT_S:g} s.", "Try again.") from error
-    if not (code := brought.get("code", "")):
-        raise AgentTuiError("Access was not allowed on the page.")
-    return await sign_in.key(code)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.key_store import key_store
-from agent_tui.cli.login_command import NAMES, account_called
+from agent_tui.cli.login_command import account_called, login_names
 from agent_tui.cli.output import write_text
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.kept_keys import KeyringError
@@ -17,7 +17,8 @@ _DESCRIPTION = "Sign out of an account or delete a stored key, on this machine o
 def build_parser() -> argparse.ArgumentParser:
     """The parser of ``agent-tui logout``."""
     parser = subcommand_parser("logout", _DESCRIPTION)
-    parser.add_argument("name", choices=NAMES, metavar="NAME", help=", ".join(NAMES))
+    names = login_names()
+    parser.add_argument("name", choices=names, metavar="NAME", help=", ".join(names))
     return parser
 
 

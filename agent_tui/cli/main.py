@@ -7,18 +7,24 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.errors import IN_SHELL, AgentTuiError, UsageError
-from agent_tui.paths import ensure_home, user_data_dir
+from agent_tui.feature import load_object, own_features
+from agent_tui.paths import ensure_home
 from agent_tui.safe_paths import distrust_programs_around
 
 if TYPE_CHECKING:
-    from agent_tui.cli.arguments import Arguments
+    from agent_tui.cli.arguments import Arguments, Start
     from agent_tui.feature import Subcommand
+
+
+_ALIKE = 0.8
+"""How alike a word and a subcommand must be, by difflib's ratio."""
 
 
 def run(argv: Sequence[str]) -> int:
@@ -31,7 +37,7 @@ def run(argv: Sequence[str]) -> int:
             from agent_tui.cli.completion_command import answer_shell
 
             answer_shell()
-        if argv and (subcommand := _subcommand(argv[0])) is not None:
+        if argv and (subcommand := _subcommand(argv[0]) or _meant_subcommand(argv)) is not None:
             return subcommand.load().run_command(argv[1:])
         return _run_agent(argv)
     except UsageError as error:
@@ -65,6 +71,19 @@ def _subcommand(word: str) -> "Subcommand | None":
     from agent_tui.cli.plugins import brought_subcommands
 
     return brought_subcommands().get(word)
+
+
+def _meant_subcommand(argv: Sequence[str]) -> "Subcommand | None":
+    """The subcommand that the user meant by a mistyped word alone, after asking them."""
+    if len(argv) != 1 or not re.fullmatch(r"[a-z]{4,}", argv[0]) or not sys.stdin.isatty():
+        return None
+    from difflib import get_close_matches
+
+    from agent_tui.cli.output import ask
+
+    near = next(iter(get_close_matches(argv[0], SUBCOMMANDS, n=1, cutoff=_ALIKE)), "")
+    question = f"Did you mean agent-tui {near}? If not, {argv[0]} is sent to the model."
+    return SUBCOMMANDS[near] if near and ask(question, is_yes_usual=True) else None
 
 
 def _commands_of_plugins() -> "Iterable[tuple[str, str]]":
@@ -105,20 +124,10 @@ def _run_front(argv: Sequence[str]) -> int:
     from agent_tui.cli.arguments import parse_arguments
 
     arguments = parse_arguments(argv, _commands_of_plugins)
-    if arguments.worktree is not None:
-        from agent_tui.cli.worktrees.run import run_in_worktree
-
-        return run_in_worktree(arguments, _start)
-    if _has_unfinished_worktrees():
-        from agent_tui.cli.worktrees.run import remove_empty_worktrees
-
-        arguments = arguments._replace(notices=remove_empty_worktrees(arguments))
-    return _start(arguments)
-
-
-def _has_unfinished_worktrees() -> bool:
-    """Whether a program uses a worktree or was killed in one. Takes microseconds."""
-    return any((user_data_dir() / "worktrees").glob("*.lock"))
+    start: Start = _start
+    for name in (feature.around for feature in own_features() if feature.around):
+        start = partial(cast("Callable[[Start, Arguments], int]", load_object(name)), start)
+    return start(arguments)
 
 
 def _start(arguments: "Arguments") -> int:

@@ -24,6 +24,7 @@ from agent_tui.atomic_files import replace_private_file, scratch_beside
 from agent_tui.installation import DISTRIBUTION
 from agent_tui.paths import user_data_dir
 from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import real_path
 
 _PLUGINS: Final = "agent_tui."
 """How the groups of our plugins' entry points begin."""
@@ -110,7 +111,7 @@ def _is_shared(path: Path) -> bool:
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
-            return path.is_file() and not path.resolve().is_relative_to(path.parent.resolve())
+            return path.is_file() and not real_path(path).is_relative_to(real_path(path.parent))
     except OSError:
         return False
     return stat.S_ISREG(status.st_mode) and status.st_nlink > 1

@@ -13,19 +13,20 @@ from pydantic import JsonValue
 
 from agent_tui import paths
 from agent_tui.cli.command_parser import CommandParser, subcommand_parser
+from agent_tui.cli.command_sandbox import ProgramSandbox, command_sandbox, unseen_by_commands
 from agent_tui.cli.folders import existing_folder, load_trust, present_folder, project_store
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import read_settings, session_root
-from agent_tui.cli.tool_services import command_sandbox, unseen_by_commands
 from agent_tui.cli.unread_rules import refuse_unread, rules_in_force
 from agent_tui.config import PermissionMode, Settings
 from agent_tui.errors import ConfigError, ToolError, UsageError
 from agent_tui.messages import JsonObject
-from agent_tui.permissions.engine import PermissionEngine, Verdict
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.rule_book import RUN_SOURCE
 from agent_tui.permissions.rule_sources import RuleSources
 from agent_tui.permissions.rules import Decision, Rule, parse_rule
+from agent_tui.permissions.verdict import Verdict
 from agent_tui.safe_text import safe_text
 from agent_tui.tool_names import is_remote
 from agent_tui.tools.base import Intent, Toolbox, ToolContext
@@ -122,10 +123,11 @@ def _check(arguments: argparse.Namespace) -> int:
     workspace = _workspace(arguments)
     permissions = _permissions(arguments, workspace)
     refuse_unread(permissions.book.missing)
-    sandbox = command_sandbox(_settings(workspace), os.environ) if arguments.has_wall else None
-    if sandbox is not None:
-        linked = linked_settings((workspace,), os.environ)
-        permissions.work_in((), unseen_by_commands(sandbox, workspace), linked)
+    sandbox = ProgramSandbox()
+    if arguments.has_wall:
+        sandbox = command_sandbox(_settings(workspace), os.environ)
+    linked = linked_settings((workspace,), os.environ)
+    permissions.work_in((), unseen_by_commands(sandbox, workspace), linked)
     judge = _Judge(permissions, default_toolbox(sandbox=sandbox), workspace)
     if arguments.reads_stdin:
         calls = _calls_from(sys.stdin.buffer.read())

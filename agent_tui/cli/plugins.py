@@ -24,6 +24,7 @@ from agent_tui.commands.core.plugins import AnyKind, Named, Plugins, find_instal
 from agent_tui.config import PLUGIN_NAME
 from agent_tui.config.specs import SettingSpec
 from agent_tui.feature import Feature, Subcommand, named_modules
+from agent_tui.safe_paths import real_path
 from agent_tui.safe_text import printable_line
 
 if TYPE_CHECKING:
@@ -198,7 +199,20 @@ def _names_taken(kind: AnyKind, brought: Iterable[Named]) -> set[str]:
     return names | {*kind.reserved()}
 
 
-_NEEDED_EARLIER = ("options", "front", "caller", "adapters", "settings", "prompt_modes")
+_NEEDED_EARLIER = (
+    "options",
+    "options_module",
+    "around",
+    "completions",
+    "front",
+    "tool_servers",
+    "sandbox",
+    "caller",
+    "local_models",
+    "adapters",
+    "settings",
+    "prompt_modes",
+)
 """What of a feature is used before plugins are loaded."""
 
 
@@ -231,7 +245,7 @@ def _place_in(entry: "EntryPoint", package: "Distribution", folders: Iterable[Pa
     if spec is not None:
         places += map(Path, spec.submodule_search_locations or ())
         places += [Path(spec.origin)] if spec.has_location and spec.origin else []
-    return next((place.resolve() for place in places if _is_in(place, folders)), None)
+    return next((real_path(place) for place in places if _is_in(place, folders)), None)
 
 
 @contextmanager
@@ -246,4 +260,4 @@ def _importing_from_outside(folders: Collection[Path]) -> Generator[None]:
 
 
 def _is_in(place: Path, folders: Iterable[Path]) -> bool:
-    return any(place.resolve().is_relative_to(folder.resolve()) for folder in folders)
+    return any(real_path(place).is_relative_to(real_path(folder)) for folder in folders)

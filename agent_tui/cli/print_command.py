@@ -9,21 +9,20 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 
-from agent_tui import paths
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.folders import withheld_notice
-from agent_tui.cli.models.pull import have_a_local_model
+from agent_tui.cli.local_option import have_a_local_model
 from agent_tui.cli.output import complain
 from agent_tui.cli.piped_input import GivenPrompt, read_prompt
 from agent_tui.cli.unread_rules import refuse_unread
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
+from agent_tui.feature import local_option
 from agent_tui.headless.answer_schema import AnswerSchema, RunTerms, TimeLimit
 from agent_tui.headless.printer import ExitCode, OutputFormat, print_command, print_turn
 from agent_tui.headless.stream import MessageStream
-from agent_tui.local_models.library import ModelLibrary
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that stop the run; one that is ignored (as under ``nohup``) stays ignored."""
@@ -33,10 +32,6 @@ _STOP_WITHIN_S = 10.0
 """Seconds after the time limit for recording results and ending processes."""
 
 _NO_MODEL = "No model chosen and no provider key found."
-_NO_MODEL_HINT = (
-    "Choose one with -m (and --base-url for your own server), set a key such as "
-    "ANTHROPIC_API_KEY, or use a small local model with --local."
-)
 
 
 def run_print(arguments: Arguments) -> int:
@@ -62,7 +57,7 @@ def run_print(arguments: Arguments) -> int:
     schema = AnswerSchema.read(arguments.json_schema) if arguments.json_schema else None
     if schema is not None and given.written.lstrip().startswith("/"):
         raise UsageError("--json-schema works with prompts, not with commands.", "Remove one.")
-    if arguments.is_local and not have_a_local_model(ModelLibrary(paths.models_dir())):
+    if arguments.is_local and not have_a_local_model():
         return ExitCode.INTERRUPTED
     terms = RunTerms(
         schema=schema,
@@ -83,7 +78,7 @@ async def _run(arguments: Arguments, written: str, piped: str, terms: RunTerms) 
         refuse_unread(program.runtime.conversation.permissions.book.missing)
         is_command = written.lstrip().startswith("/")
         if not (program.has_model or is_command):
-            raise UsageError(_NO_MODEL, _NO_MODEL_HINT)
+            raise UsageError(_NO_MODEL, _ways_to_a_model())
         runtime = program.runtime
         if not is_command:
             warm = program.models.provider.warm(runtime.conversation.model)
@@ -111,8 +106,13 @@ async def _run(arguments: Arguments, written: str, piped: str, terms: RunTerms) 
     finally:
         if warming is not None:
             warming.cancel()
-        await program.runtime.aclose()
-        await program.aclose()
+        await _close(program)
+
+
+async def _close(program: Program) -> None:
+    for notice in await program.runtime.aclose():
+        complain(notice.text)
+    await program.aclose()
 
 
 async def _print_turn(
@@ -125,17 +125,27 @@ async def _print_turn(
     return await print_turn(runtime, prompt or None, output_format, terms=terms)
 
 
+def _ways_to_a_model() -> str:
+    """What the user can do to have a model, as a sentence."""
+    ways = [
+        "Choose one with -m (and --base-url for your own server)",
+        "set a key such as ANTHROPIC_API_KEY",
+    ]
+    if (option := local_option()) is not None:
+        ways.append(f"use a small local model with --{option.name}")
+    return f"{', '.join(ways[:-1])}, or {ways[-1]}."
+
+
 def _standing(program: Program) -> str:
     """The sandbox and network in force, in one line."""
     conversation = program.runtime.conversation
     permissions, cwd = conversation.permissions, conversation.cwd
-    state = program.sandbox.state(cwd)
-    if not state.is_on:
-        why = f" ({state.problem})" if state.problem else ""
+    sandbox = program.sandbox
+    if not sandbox.is_on(cwd):
+        why = f" ({problem})" if (problem := sandbox.problem(cwd)) else ""
         return f"mode {permissions.mode}, no sandbox{why}: commands can reach everything you can"
     hosts = ", ".join(permissions.book.hosts) or "none"
-    word = program.sandbox.word(cwd)
-    return f"mode {permissions.mode}, commands run in the {word}, network: {hosts}"
+    return f"mode {permissions.mode}, commands run in the {sandbox.word(cwd)}, network: {hosts}"
 
 
 async def _open_session(program: Program) -> None:

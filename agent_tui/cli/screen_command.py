@@ -10,6 +10,7 @@ from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.early_settings import first_paint
 from agent_tui.cli.fronts import switches_to_fronts
 from agent_tui.errors import UsageError
+from agent_tui.feature import demo_option, local_option
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.terminal.run import run_ui
 
@@ -36,16 +37,19 @@ def run_screen(arguments: Arguments) -> int:
             f"Use {', or '.join(('-p to run one prompt', *switches_to_fronts()))}.",
         )
     outcome = _show(arguments)
-    if outcome.wants == "demo":
-        outcome = _show(_for_tour(arguments))
+    if outcome.wants_demo:
+        outcome = _show(_for_demo(arguments))
     if outcome.error is not None:
         raise outcome.error
     return outcome.exit_code
 
 
-def _for_tour(arguments: Arguments) -> Arguments:
-    """`arguments` for the tour, without the options about the conversation that was left."""
-    return arguments._replace(is_demo=True, is_local=False, prompt="", continues=False, resume=None)
+def _for_demo(arguments: Arguments) -> Arguments:
+    """`arguments` for the demo, without the options about the conversation that was left."""
+    demo, local = demo_option(), local_option()
+    switches = tuple(name for name in arguments.switches if local is None or name != local.name)
+    switches += (demo.name,) if demo is not None else ()
+    return arguments._replace(switches=switches, prompt="", continues=False, resume=None)
 
 
 def _show(arguments: Arguments) -> UiOutcome:

@@ -7,11 +7,10 @@ from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.folders import project_store
-from agent_tui.cli.models.pull import BuiltInModel
-from agent_tui.commands.tour import TOUR_NOTICE
+from agent_tui.cli.local_option import own_offer
+from agent_tui.commands.core.demo import own_demo
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.providers.accounts.device import Account, DeviceCode
-from agent_tui.providers.accounts.table import ACCOUNTS
+from agent_tui.providers.accounts import Account, DeviceCode, own_accounts
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
 from agent_tui.ui.status.status_script import StatusScript
@@ -54,13 +53,12 @@ def load_options(
         resume=program.resume or "",
         opens_picker=program.resume == "",
         first_run=_first_run(program) if _wants_chooser(program) else None,
-        local=BuiltInModel(program.models.library),
+        local=own_offer(),
         pull_first=arguments.is_local and not program.has_model,
         history_file=project_store(runtime.conversation.cwd) / "history.jsonl",
         onboarding_file=paths.user_data_dir() / "newcomer.json",
         session_dir=arguments.session_dir or "",
-        welcome=TOUR_NOTICE if arguments.is_demo else "",
-        is_demo=arguments.is_demo,
+        demo=own_demo() if arguments.is_demo else None,
         sandbox_word=program.sandbox.word,
         status_script=None if arguments.is_demo else _status_script(program),
     )
@@ -77,7 +75,7 @@ def _status_script(program: Program) -> StatusScript | None:
 
 
 def _wants_chooser(program: Program) -> bool:
-    """Whether the user has yet to choose a model: there is none, or only the tour's."""
+    """Whether the user has yet to choose a model: there is none, or only a demo's."""
     return program.is_demo or not (program.has_model or program.resume)
 
 
@@ -100,7 +98,8 @@ def _first_run(program: Program) -> FirstRun:
         ),
         keep_key,
         catalog.find_at,
-        tuple(ACCOUNTS.values()),
+        tuple(own_accounts().values()),
         sign_in,
-        has_tour=not program.is_demo,
+        is_start=not program.is_demo,
+        demo=None if program.is_demo else own_demo(),
     )

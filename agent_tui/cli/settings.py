@@ -8,7 +8,8 @@ from pathlib import Path
 
 from agent_tui import paths
 from agent_tui.cli.folders import present_folder
-from agent_tui.config import LoadedSettings, SettingProblem, Settings, load_settings
+from agent_tui.config import Settings
+from agent_tui.config.loading import LoadedSettings, SettingProblem, load_settings
 from agent_tui.errors import UsageError
 from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.trust import FolderTrust

@@ -6,16 +6,14 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agent_tui import paths
 from agent_tui.cli.plugins import plugins_in_shell
 from agent_tui.cli.settings import user_config_path
 from agent_tui.commands.core.plugin_kinds import PROVIDERS
-from agent_tui.config import load_settings
+from agent_tui.config.loading import load_settings
 from agent_tui.config.specs import SettingSpec
 from agent_tui.config.user_file import SettingsEditor, UserConfigFile
 from agent_tui.errors import ConfigError
 from agent_tui.key_actions import KeyMap
-from agent_tui.local_models.library import ModelLibrary
 from agent_tui.permissions.rules import parse_rule
 
 _RULES = frozenset({"allow", "ask", "deny"})
@@ -81,6 +79,7 @@ def _why_no_model(name: str) -> str:
     """What the program would say about the model at its next start; empty if it is fine."""
     from agent_tui.cli.key_store import use_stored_keys
     from agent_tui.providers.catalog import ModelCatalog  # heavy and seldom needed
+    from agent_tui.providers.local_models import own_local_models
     from agent_tui.providers.registry import providers_with
 
     settings = load_settings(user_config_path(), os.environ).settings
@@ -90,7 +89,7 @@ def _why_no_model(name: str) -> str:
         ModelCatalog(
             wanted,
             os.environ,
-            library=ModelLibrary(paths.models_dir()),
+            local=own_local_models(wanted, os.environ),
             own=providers_with(plugins_in_shell(PROVIDERS).of(PROVIDERS)),
         ).default_model()
     except ConfigError as error:

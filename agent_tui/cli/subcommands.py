@@ -18,11 +18,6 @@ _ROWS = (
         "agent_tui.cli.sessions.command",
     ),
     Subcommand(
-        "worktrees",
-        "list and remove the git worktrees of --worktree",
-        "agent_tui.cli.worktrees.command",
-    ),
-    Subcommand(
         "context",
         "print the messages a session would send to the model",
         "agent_tui.cli.context_command",
@@ -35,7 +30,6 @@ _ROWS = (
         "agent_tui.cli.permissions_command",
     ),
     Subcommand("trust", "list, add or remove trusted folders", "agent_tui.cli.trust_command"),
-    Subcommand("mcp", "list, add, remove or log in to MCP servers", "agent_tui.cli.mcp_command"),
     Subcommand(
         "login", "sign in to an account or store a provider's key", "agent_tui.cli.login_command"
     ),

@@ -9,7 +9,8 @@ from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.folders import launch_folder, project_store
 from agent_tui.cli.settings import config_files_in_effect, user_config_path
 from agent_tui.errors import UsageError
-from agent_tui.permissions.rule_sources import RuleSources, RulesRead, UnreadRules
+from agent_tui.permissions.rule_book import UnreadRules
+from agent_tui.permissions.rule_sources import RuleSources, RulesRead
 from agent_tui.permissions.trust import FolderTrust
 
 NO_RULES: Final = (
@@ -23,7 +24,7 @@ _FIX_VARIABLE: Final = "Fix or unset the variable."
 def rules_in_force(
     sources: RuleSources, trust: FolderTrust, workspace: Path, *, is_demo: bool
 ) -> RulesRead:
-    """Read the deny rules that apply in `workspace`; the tour reads no project's."""
+    """Read the deny rules that apply in `workspace`; a demo reads no project's."""
     projects = () if is_demo else config_files_in_effect(workspace, trust)
     stored = project_store(workspace) / "permissions.toml"
     return sources.read((user_config_path(), *projects), stored, os.environ)

@@ -11,6 +11,9 @@ from agent_tui.tools.processes.shell import extract_printed
 SHOWN_LINES = 5
 """Lines of an output shown while it is folded."""
 
+LEAST_FOLDED = 5
+"""A line that says how many are folded saves less room than it costs in attention for fewer."""
+
 _LINE_CHARS = 200
 _RAN_WELL = "exit 0"
 _LEFT_OUT = re.compile(r"^\[\.\.\. (\d+) lines, \d+ bytes left out \.\.\.\]$", re.MULTILINE)
@@ -68,7 +71,7 @@ def excerpt(
 ) -> OutputExcerpt:
     """The end of `output`; for a failed command also the first line that names an error.
 
-    One line more than `most` is shown rather than folded.
+    Fewer than `LEAST_FOLDED` lines are shown rather than folded, but never more than twice `most`.
 
     Args:
         output: The output; a long one may lack its beginning.
@@ -79,7 +82,7 @@ def excerpt(
     output = output.rstrip()
     held = output.count("\n") + 1 if output else 0
     lines = max(lines, held)
-    if lines <= most + 1 and lines == held:
+    if lines < most + min(LEAST_FOLDED, most + 1) and lines == held:
         return OutputExcerpt((), 0, tuple(output.split("\n")) if output else ())
     end = output.rsplit("\n", most)
     folded = end.pop(0) if len(end) > most else ""
@@ -88,6 +91,13 @@ def excerpt(
     if not is_error_shown and (named := _NAMES_ERROR.search(folded)):
         return OutputExcerpt((named[0],), hidden, tuple(end[1:]))
     return OutputExcerpt((), hidden, tuple(end))
+
+
+def beginning(output: str, most: int = SHOWN_LINES) -> OutputExcerpt:
+    """The first `most` lines of `output`, and how many follow; see `excerpt`."""
+    lines = output.rstrip().split("\n") if output.strip() else []
+    shown = lines if len(lines) < most + LEAST_FOLDED else lines[:most]
+    return OutputExcerpt(tuple(shown), len(lines) - len(shown), ())
 
 
 def excerpt_lines(found: OutputExcerpt) -> list[str]:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
-from agent_tui.agent.loop import parse_loop
+from agent_tui.agent.part import offered_tools
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import (
     Choice,
@@ -16,7 +16,6 @@ from agent_tui.commands.core.front import (
     Row,
     has_model,
 )
-from agent_tui.errors import UsageError
 from agent_tui.events import Notice, NoticeSubject
 from agent_tui.messages import BashExecutionMessage, ToolResultMessage, ToolSpec
 from agent_tui.safe_text import safe_output, strip_control_characters
@@ -48,25 +47,6 @@ async def retry(front: Front, _argument: str) -> None:
         front.say("Nothing to continue yet.", "warning")
     elif await has_model(front):
         await front.run(front.runtime.continue_turn())
-
-
-@command(
-    "<N | over a,b,c> [compress] <prompt>",
-    completions=lambda _front: (
-        Completion("3 ", "run the prompt three times"),
-        Completion("over ", "run it once for each item: over a,b,c"),
-    ),
-    refusal="Cannot start a loop while the agent works. Use /abort first.",
-)
-async def loop(front: Front, argument: str) -> None:
-    """Run a prompt repeatedly."""
-    try:
-        plan = parse_loop(argument)
-    except UsageError as error:
-        front.say(str(error), "warning")
-        return
-    if await has_model(front):
-        await front.run(front.runtime.loop(plan))
 
 
 @command("<question>")
@@ -122,6 +102,13 @@ async def jobs(front: Front, argument: str) -> None:
         await _stop(front, job)
     else:
         await _show(front, job)
+
+
+@command()
+async def background(front: Front, _argument: str) -> None:
+    """Move the running command to the background."""
+    if not front.runtime.conversation.jobs.move_awaited():
+        front.say("No command is running that could go on in the background.")
 
 
 async def _choose(front: Front, known: tuple[BackgroundCommand, ...]) -> None:
@@ -188,11 +175,12 @@ async def tools(front: Front, _argument: str) -> None:
     tokens = runtime.services.counter.count_tools(offered)
     model = runtime.conversation.model_info
     model_id = runtime.conversation.model.model_id
-    specs = select_tools(
-        runtime.services.toolbox.specs,
-        model_id,
+    is_planning = runtime.conversation.permissions.mode == "plan"
+    specs = offered_tools(
+        runtime.parts,
+        select_tools(runtime.services.toolbox.specs, model_id, is_planning=is_planning),
         model.window,
-        is_planning=runtime.conversation.permissions.mode == "plan",
+        is_planning=is_planning,
     )
     await front.show(tools_page(offered, specs, tokens))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front, Page, PageSection, Row
 from agent_tui.commands.core.short_words import count_text, short_path, task_title
+from agent_tui.safe_paths import real_path
 from agent_tui.safe_text import safe_text
 from agent_tui.tools.files.diffs import line_counts
 from agent_tui.tools.files.edit_history import (
@@ -86,7 +87,7 @@ def diff_page(edits: list[FileEdit], files: tuple[ChangedFile, ...], cwd: Path) 
 
 
 def _file(file: ChangedFile, cwd: Path) -> DiffItem:
-    root = cwd.resolve()
+    root = real_path(cwd)
     if file.path.is_relative_to(root):
         title = file.path.relative_to(root).as_posix()
     else:

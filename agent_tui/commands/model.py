@@ -16,7 +16,6 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.events import TotalsChanged
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, thinking_effort
-from agent_tui.providers.scripted.demo import DEMO_MODEL
 from agent_tui.safe_text import safe_text
 
 _THINKING_LEVELS: tuple[ThinkingLevel, ...] = get_args(ThinkingLevel)
@@ -42,8 +41,7 @@ async def model(front: Front, argument: str) -> None:
     """Choose a model."""
     chosen: ModelRef | str | None = argument
     if not argument:
-        has_real_model = front.runtime.conversation.model.name not in ("", DEMO_MODEL.name)
-        if not has_real_model and await front.set_up_model():
+        if await front.set_up_model():
             return
         services = front.services
         chosen = await front.pick(

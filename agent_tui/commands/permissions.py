@@ -10,18 +10,17 @@ from typing import get_args
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import plan_approved_by
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Question, Row
+from agent_tui.commands.core.front import Front, Page, PageSection, Row
 from agent_tui.commands.core.short_words import short_path
 from agent_tui.commands.model import mark_present
 from agent_tui.config import PermissionMode
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import UserMessage
 from agent_tui.permissions.decision_log import DecidedBy, DecisionRecord
-from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rules import Decision
+from agent_tui.permissions.verdict import Permissions
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.entries import MessageEntry
-from agent_tui.tools.sandbox.proxy import ConnectionRecord
 
 PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 MODES: tuple[tuple[PermissionMode, str], ...] = (
@@ -29,20 +28,6 @@ MODES: tuple[tuple[PermissionMode, str], ...] = (
     ("ask", "reads freely; asks before it writes files or runs commands"),
     ("accept-edits", "also edits files here freely; asks before it runs commands"),
     ("full", "runs everything except what always asks"),
-)
-FULL_MODE_QUESTION: Question[PermissionMode] = Question(
-    "Run everything without asking?",
-    (
-        "Full mode runs commands and writes files without asking.",
-        "It still asks before touching keys, .env or .git/, and before destructive commands.",
-    ),
-    (
-        Choice("full", "yes, full mode for this session", "y"),
-        Choice("ask", "no, switch to ask (the next mode)", "n"),
-    ),
-    is_grave=True,
-    unanswered="keep the mode",
-    marked=1,
 )
 _SOURCES = {"session": "this session", "project": "this project", "settings": "config.toml"}
 _MADE_BY_ANSWERS = ("session", "project")
@@ -61,6 +46,7 @@ _WHO: dict[DecidedBy, str] = {
 
 @command(
     "[mode|allow RULE|ask RULE|deny RULE|remove RULE]",
+    aliases=("mode",),
     completions=lambda front: (
         *mark_present(PERMISSION_MODES, front.runtime.conversation.permissions.mode),
         *(Completion(f"{decision} ", f"add a rule: {decision} bash(make *)") for decision in _DONE),
@@ -70,11 +56,11 @@ _WHO: dict[DecidedBy, str] = {
 async def permissions(front: Front, argument: str) -> None:
     """Show or change what needs your approval."""
     engine = front.runtime.conversation.permissions
-    gate = front.runtime.services.network
     verb, _, rule_text = argument.partition(" ")
     match verb.lower(), rule_text.strip():
         case "", _:
-            await front.show(permissions_page(engine, gate.records if gate is not None else ()))
+            connections = front.runtime.network.connections(_SHOWN_CONNECTIONS)
+            await front.show(permissions_page(engine, connections))
         case "remove", text:
             _remove_rule(front, text)
         case "allow" | "ask" | "deny" as decision, text if text:
@@ -123,7 +109,7 @@ async def _newest_plan(runtime: AgentRuntime) -> str:
 def _use_mode(front: Front, mode: PermissionMode) -> None:
     front.runtime.sessions.use_mode(mode)
     front.show_events(())
-    front.say(f"Permissions: {mode}")
+    front.say(f"Permissions: {mode} ({dict(MODES)[mode]})")
 
 
 def _add_rule(front: Front, decision: Decision, text: str) -> None:
@@ -168,9 +154,7 @@ def _remove_rule(front: Front, text: str) -> None:
     front.say(f"Removed: {text}")
 
 
-def permissions_page(
-    engine: PermissionEngine, connections: Sequence[ConnectionRecord] = ()
-) -> Page:
+def permissions_page(engine: Permissions, connections: Sequence[Row] = ()) -> Page:
     """The modes, the rules with their sources, the latest decisions, and `connections`."""
     modes = tuple((("● " if mode == engine.mode else "  ") + mode, text) for mode, text in MODES)
     rows = [
@@ -197,17 +181,9 @@ def permissions_page(
         sections.append(PageSection("Decisions in this session", (("", ", ".join(counted)),)))
         sections.append(PageSection("Last decisions", tuple(_decision_row(one) for one in decided)))
     if connections:
-        rows = map(_connection_row, connections[:_SHOWN_CONNECTIONS])
-        sections.append(PageSection("Network access of commands in the sandbox", tuple(rows)))
+        title = "Network access of commands in the sandbox"
+        sections.append(PageSection(title, tuple(connections)))
     return Page("Permissions", tuple(sections))
-
-
-def _connection_row(record: ConnectionRecord) -> Row:
-    at = record.began_at.astimezone().strftime("%H:%M:%S")
-    if record.refusal:
-        return f"{at} refused", f"{record.target.netloc}   {record.refusal}"
-    amount = f"{record.sent:,} bytes sent, {record.received:,} received"
-    return f"{at} allowed", f"{record.target.netloc}   {amount}"
 
 
 def _decision_row(decided: DecisionRecord) -> Row:

@@ -32,7 +32,7 @@ async def exit_(front: Front, _argument: str) -> None:
 
 
 _SUBJECTS = {
-    "Conversation": ("conversation", "goal"),
+    "Conversation": ("conversation", "goal", "loops"),
     "Context": ("compaction", "context", "memory", "rules", "skills"),
     "Sessions": ("sessions", "tree"),
     "Model and cost": ("model",),
@@ -98,7 +98,7 @@ def status_page(front: Front) -> Page:
         ("window", f"{info.window:,} tokens ({info.source})"),
         ("thinking", conversation.thinking),
         ("permissions", conversation.permissions.mode),
-        ("commands", conversation.services.sandbox_word(conversation.cwd)),
+        ("commands", conversation.services.sandbox.word(conversation.cwd)),
         ("session", f"{log.name or 'no name'} · {log.header.id}"),
         ("file", f"{kept}{' (read-only)' if log.is_read_only else ''}"),
         ("context", filled),

@@ -234,9 +234,9 @@ def session_title(summary: SessionSummary) -> str:
 
 
 def listed_title(summary: SessionSummary) -> str:
-    """The title of a session in a list, with the person it was pulled from."""
-    source = f" (from {summary.pulled_from})" if summary.pulled_from else ""
-    return f"{session_title(summary)}{source}"
+    """The title of a session in a list, behind who it was pulled from: the end may be cut."""
+    source = f"(from {summary.pulled_from}) " if summary.pulled_from else ""
+    return f"{source}{session_title(summary)}"
 
 
 @dataclass(frozen=True, slots=True)

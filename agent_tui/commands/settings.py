@@ -1,18 +1,28 @@
 """Settings, and the commands for a screen: theme, mouse, search, copying."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Front, Page, PageSection, ScreenControls
+from agent_tui.commands.core.front import (
+    Choice,
+    Front,
+    Listing,
+    Page,
+    PageSection,
+    ScreenControls,
+)
 from agent_tui.commands.model import mark_present
-from agent_tui.config import Origin, Settings
+from agent_tui.config import Settings
 from agent_tui.config.json_schema import toml_text
+from agent_tui.config.loading import Origin
 from agent_tui.config.specs import SettingSpec, mask, setting_specs, value_at
 from agent_tui.config.user_file import SettingsEditor
 from agent_tui.key_actions import keys_in_force
 from agent_tui.safe_text import safe_text
+from agent_tui.text import code_blocks
 
 NOTHING = "–"
 _HOW = "agent-tui config set NAME VALUE saves it in config.toml, for the next start."
@@ -142,11 +152,27 @@ async def find(front: Front, argument: str) -> None:
     await _screen(front).find(argument)
 
 
-@command(needs="screen")
-async def copy(front: Front, _argument: str) -> None:
-    """Copy the last reply to the clipboard."""
+@command("[code]", completions=lambda _front: ("code",), needs="screen")
+async def copy(front: Front, argument: str) -> None:
+    """Copy the last reply, or a block of code in it, to the clipboard."""
     screen = _screen(front)
-    if text := screen.last_reply:
-        front.say(screen.copy(text))
-    else:
+    text: str | None = screen.last_reply
+    if not text:
         front.say("No reply to copy yet.", "warning")
+        return
+    if argument not in ("", "code"):
+        front.say(f"/copy takes code (a block of code in the reply), not {argument}.", "warning")
+        return
+    text = await _choose_block(front, code_blocks(text)) if argument else text
+    if text:
+        front.say(screen.copy(text))
+
+
+async def _choose_block(front: Front, blocks: Sequence[str]) -> str | None:
+    """The only one of `blocks`, or the one that the user picks."""
+    if len(blocks) < 2:
+        if not blocks:
+            front.say("The last reply has no block of code.", "warning")
+        return next(iter(blocks), None)
+    choices = tuple(Choice(block, block.strip().partition("\n")[0]) for block in blocks)
+    return await front.pick(Listing("Copy which block of code?", choices, ""))

@@ -12,7 +12,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.permissions.project_files import AGENTS_FOLDERS, COMMANDS_FOLDERS, SKILLS_FOLDERS
 from agent_tui.permissions.trust import TrustAnswer, TrustQuestion, TrustState
 from agent_tui.safe_text import safe_text
-from agent_tui.tools.mcp.spec import ServerSpec
+from agent_tui.tools.server_spec import ServerSpec
 
 if TYPE_CHECKING:  # pydantic loads after the first paint
     from agent_tui.agent.part import ProgramQuestion
@@ -91,8 +91,6 @@ async def ask_about_program(front: Front, question: "ProgramQuestion") -> None:
 async def ask_about_servers(front: Front) -> None:
     """Ask about each undecided MCP server of the project, and start the allowed ones."""
     servers = front.services.servers
-    if servers is None:
-        return
     await servers.reconcile(front.runtime.conversation.cwd)
     for spec in servers.not_asked:
         await _decide(front, server_question(spec), partial(servers.answer, spec))

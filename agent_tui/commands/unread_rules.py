@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.commands.core.front import Choice, Question
-from agent_tui.permissions.rule_sources import UnreadRules
+from agent_tui.permissions.rule_book import UnreadRules
 from agent_tui.safe_text import safe_text
 
 UnreadAnswer: TypeAlias = Literal["open", "leave", "ask"]

@@ -13,6 +13,5 @@ needs, `ledger/` the rules and file lists, all by code; `plan` makes the cut.
 them. The draft is made again with its choice; without a choice, the draft is the compaction.
 6. `result` is the finished compaction with its entries.
 
-Also here: the other `strategies/`; `scopes/`, which summarizes a scope that ended; `transcript/`,
-messages as text for a model; `candidates`, the models to ask.
+Also here: `transcript/`, messages as text for a model; `candidates`, the models to ask.
 """

@@ -20,6 +20,7 @@ from agent_tui.messages import AssistantMessage, Usage
 from agent_tui.omissions import one_line, shorten_middle
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.client import OnProgress, OnUsage, RequestTracker, failure_of
+from agent_tui.safe_paths import real_path
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry, Ledger
 from agent_tui.tokens import TokenCounter
@@ -139,7 +140,7 @@ def _prepare(request: BranchRequest, counter: TokenCounter) -> tuple[WritingJob,
         raise NothingToCompactError("Nothing to summarise: no reply is left behind.")
     ledger = build_ledger(
         entries_to_record(request.entries),
-        folders=(str(request.cwd), str(request.cwd.resolve())),
+        folders=(str(request.cwd), str(real_path(request.cwd))),
         previous=earlier_ledger(request.entries, None),
     )
     source = summary_source(messages, counter)

@@ -130,7 +130,7 @@ def result_of(
         is_fallback=choice is None,
         usage=usage,
         focus=request.asking.focus,
-        summarised=len(draft.plan.summarised),
+        summarised=draft.plan.messages,
         repositories=request.repositories,
     )
 

@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from agent_tui.errors import NothingToCompactError
-from agent_tui.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from agent_tui.messages import AssistantMessage, ToolResultMessage, UserMessage
 from agent_tui.sessions.context import ContextMessage, build_context, without_dropped
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -69,26 +69,22 @@ class CompactionPlan:
     """One cut through a conversation.
 
     Args:
-        summarised: The messages that the summary will replace, as originally written.
-        summarised_ids: Their entries.
+        summarised: The entries that the summary will replace.
+        messages: How many messages of them the model sees.
         kept_entries: The entries that stay, in file order, including pinned ones and their context
             edits, also those in `edits`.
         edits: Edits of kept messages that this compaction makes.
         first_kept_entry_id: The first entry that stays; empty if none does.
-        previous_summary: The summary that the new one continues; empty the first time.
-        splits_turn: Whether the cut is inside a turn, whose beginning is summarized.
         summarised_tokens: Estimated size of what the summary replaces, as the model saw it.
         kept_tokens: Estimated size of what stays, with `edits` and pinned texts.
         kept_tokens_now: The same without `edits`.
     """
 
-    summarised: tuple[Message, ...]
-    summarised_ids: tuple[str, ...]
+    summarised: tuple[LiveEntry, ...]
+    messages: int
     kept_entries: tuple[Entry, ...]
     edits: tuple[ContextEditEntry, ...]
     first_kept_entry_id: str
-    previous_summary: str
-    splits_turn: bool
     summarised_tokens: int
     kept_tokens: int
     kept_tokens_now: int
@@ -157,7 +153,6 @@ def plan_cut(
     cut: int,
     edits: Mapping[str, ContextEditEntry],
     kept_tokens: Sequence[int],
-    summary: str,
 ) -> CompactionPlan:
     """The plan that cuts `live`, of `path`, before its entry `cut`.
 
@@ -167,33 +162,20 @@ def plan_cut(
         cut: See `choose_cut`.
         edits: Edits of messages that stay, by entry id.
         kept_tokens: The size of each entry with these edits.
-        summary: The summary in force.
     """
     old, kept = live.entries[:cut], live.entries[cut:]
-    told = without_dropped(old, read_marks(path))
+    seen = [entry for entry in without_dropped(old, read_marks(path)) if live.seen[entry.id]]
     new = tuple(edits[entry.id] for entry in kept if entry.id in edits)
     return CompactionPlan(
-        summarised=tuple(
-            m for entry in told if live.seen[entry.id] for m in _as_written(entry, live.seen)
-        ),
-        summarised_ids=tuple(entry.id for entry in old),
+        summarised=old,
+        messages=len(seen),
         kept_entries=(*_staying(path, live.pinned, kept), *new),
         edits=new,
         first_kept_entry_id=kept[0].id if kept else "",
-        previous_summary=summary,
-        splits_turn=cut == len(live.entries) or live.roles[cut] != "user",
         summarised_tokens=sum(live.tokens[:cut]),
         kept_tokens=live.pinned_tokens + sum(kept_tokens[cut:]),
         kept_tokens_now=live.pinned_tokens + sum(live.tokens[cut:]),
     )
-
-
-def _as_written(
-    entry: LiveEntry, seen: Mapping[str, Sequence[ContextMessage]]
-) -> Sequence[Message]:
-    if isinstance(entry, MessageEntry):
-        return (entry.message,)
-    return [item.message for item in seen[entry.id]]
 
 
 def previous_summary(path: Sequence[Entry], previous: Carryover | None) -> str:

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from agent_tui.compaction.branch import BranchRequest, BranchSummary, summarise_branch
 from agent_tui.compaction.candidates import ModelLookup, candidates
+from agent_tui.compaction.conversation import ledger_of
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice
-from agent_tui.compaction.curation.curator import Curator
+from agent_tui.compaction.curation.curator import Curator, OnChoice
 from agent_tui.compaction.curation.question import make_ask
-from agent_tui.compaction.draft import ledger_of, make_draft
+from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED, CompactionPreview, Outcome
 from agent_tui.compaction.proposal import Proposal
 from agent_tui.compaction.request import CompactionRequest
@@ -166,11 +167,12 @@ class CompactionPlanner:
                 return Proposal(ask, problem="; ".join(problems))
 
     async def choose_ahead(
-        self, request: CompactionRequest, on_usage: OnUsage
+        self, request: CompactionRequest, on_usage: OnUsage, on_choice: OnChoice
     ) -> KeepChoice | None:
         """Ask a model what to keep, for the ``ahead`` of a later request.
 
-        None if shortening messages would suffice, or no model answers.
+        None if shortening messages would suffice, or no model answers. For `on_choice`, see
+        `Curator.choose`.
 
         Raises:
             NothingToCompactError: A summary would free nothing.
@@ -179,7 +181,8 @@ class CompactionPlanner:
         if self._curator is None or shortening_does(shorter, request.sizes.target):
             return None
         ask = (await self.propose(request, unseen, asks_model=False)).ask
-        found = await self._curator.choose(request, ask, RequestTracker(unseen, on_usage))
+        tracker = RequestTracker(unseen, on_usage)
+        found = await self._curator.choose(request, ask, tracker, on_choice)
         return found if isinstance(found, KeepChoice) else None
 
     def reader(self, settings: CompactionSettings, model: ModelRef) -> ModelInfo | None:

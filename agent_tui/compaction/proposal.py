@@ -1,10 +1,10 @@
 """What a compaction would keep, for the user to decide before it is made."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Pick
+from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Pick, Promise, tokens_of
 from agent_tui.compaction.curation.ask import Ask
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.request import Answered, CompactionRequest
@@ -24,11 +24,13 @@ class Decision:
         marked: Pieces to keep, whatever the model chose.
         released: Pieces that are no longer kept through all compactions.
         answered: The model's choice without dropped pieces; no model is asked again.
+        promise: What was shown to stay.
     """
 
     marked: tuple[Pick, ...]
     released: tuple[Piece, ...]
     answered: Answered
+    promise: Promise = field(default_factory=Promise)
 
     def apply_to(self, request: CompactionRequest) -> CompactionRequest:
         """`request` with the decision applied."""
@@ -36,11 +38,10 @@ class Decision:
         async def answered() -> Answered:
             return self.answered
 
-        return replace(
-            request,
-            asking=replace(request.asking, ahead=answered),
-            selection=replace(request.selection, marked=self.marked, released=self.released),
+        selection = replace(
+            request.selection, marked=self.marked, released=self.released, promise=self.promise
         )
+        return replace(request, asking=replace(request.asking, ahead=answered), selection=selection)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +74,8 @@ class Proposal:
     def tokens_to_keep(self, marks: Mapping[int, PieceMark]) -> int:
         """Approximate tokens kept word for word; partial pieces count by their lines."""
         picks = {pick.piece: pick for pick in self._chosen if pick.piece.number not in marks}
-        return sum(
-            picks.get(piece, Pick(piece)).tokens
-            for piece in self.ask.pieces
-            if self.place(piece, marks) == "kept"
-        )
+        kept = (piece for piece in self.ask.pieces if self.place(piece, marks) == "kept")
+        return tokens_of(picks.get(piece, Pick(piece)) for piece in kept)
 
     def decide(self, marks: Mapping[int, PieceMark]) -> Decision:
         """The decision that results from the marks."""
@@ -90,7 +88,7 @@ class Proposal:
         answered: Answered = NoChoice()
         if self.choice is not None:
             answered = replace(self.choice, picks=picks)
-        return Decision(marked, dropped, answered)
+        return Decision(marked, dropped, answered, self.ask.promise)
 
     def _pieces_with(self, marks: Mapping[int, PieceMark], mark: PieceMark) -> tuple[Piece, ...]:
         return tuple(piece for piece in self.ask.pieces if marks.get(piece.number) == mark)

@@ -1,13 +1,13 @@
 """What to compact, why, and what is known about it: the input of every strategy."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Pick
+from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Pick, Promise
 from agent_tui.compaction.curation.pieces import Piece
-from agent_tui.compaction.sections.files import ReadFile
+from agent_tui.compaction.sections.file_states import ReadFile
 from agent_tui.config import CompactionSettings
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.sessions.entries import Carryover, Entry, RepositoryState
@@ -78,11 +78,13 @@ class Selection:
         choice: The model's choice.
         marked: Pieces that the user keeps, whatever a model chooses.
         released: Pieces that the user no longer keeps through all compactions.
+        promise: What the model, or the user, was told stays.
     """
 
     choice: KeepChoice | None = None
     marked: tuple[Pick, ...] = ()
     released: tuple[Piece, ...] = ()
+    promise: Promise = field(default_factory=Promise)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 from agent_tui.config.keys import SettingKey
-from agent_tui.config.schema import PermissionMode, SandboxMode, Settings
+from agent_tui.config.schema import Settings
+from agent_tui.config.section import OnlyStricter
 from agent_tui.messages import JsonObject
 
 _PROJECT_SETTINGS = frozenset(
     {
         *("model", "thinking", "theme", "mouse", "bash_timeout_s"),
         *("request_idle_timeout_s", "loopback_idle_timeout_s"),
-        *("compaction", "permission_mode", "sandbox", "permissions", "models"),
+        *("compaction", "permissions", "models"),
     }
 )
 _PROJECT_PERMISSIONS = frozenset({"ask", "deny"})
@@ -19,8 +20,6 @@ _NOT_A_PROJECTS = "only your own config.toml can set this, not a project's"
 _ELSEWHERE = {"hooks": f"{_NOT_A_PROJECTS}; a project's hooks belong in .agent-tui/hooks.json"}
 _ONLY_TIGHTER = "a project's config.toml can only make this stricter; loosen it in your own"
 _NO_ADDRESS = "a project's config.toml can name a model, not a URL"
-_LOOSER_MODES: tuple[PermissionMode, ...] = ("plan", "ask", "accept-edits", "full")
-_LOOSER_SANDBOXES: tuple[SandboxMode, ...] = ("on", "auto", "off")
 
 
 def refusals(values: JsonObject, own: Settings) -> Iterator[tuple[SettingKey, str]]:
@@ -29,8 +28,9 @@ def refusals(values: JsonObject, own: Settings) -> Iterator[tuple[SettingKey, st
     It may choose how work is done and make permissions stricter. It may not decide where requests,
     keys and files go, nor allow what the user's own settings do not.
     """
+    orders = _orders()
     for key, value in values.items():
-        if key not in _PROJECT_SETTINGS:
+        if key not in _PROJECT_SETTINGS and key not in orders:
             yield (key,), _ELSEWHERE.get(key, _NOT_A_PROJECTS)
         elif key == "permissions" and isinstance(value, dict):
             refused = value.keys() - _PROJECT_PERMISSIONS
@@ -41,10 +41,10 @@ def refusals(values: JsonObject, own: Settings) -> Iterator[tuple[SettingKey, st
                 yield from (((key, name, inner), _NOT_A_PROJECTS) for inner in sorted(refused))
     wanted = Settings.model_validate(values)
     looser: dict[SettingKey, bool] = {
-        ("permission_mode",): "permission_mode" in values
-        and _is_later(wanted.permission_mode, own.permission_mode, _LOOSER_MODES),
-        ("sandbox",): "sandbox" in values
-        and _is_later(wanted.sandbox, own.sandbox, _LOOSER_SANDBOXES),
+        **{
+            (name,): name in values and _is_later(getattr(wanted, name), getattr(own, name), order)
+            for name, order in orders.items()
+        },
         ("compaction", "idle_compaction"): wanted.compaction.idle_compaction
         > own.compaction.idle_compaction,
     }
@@ -53,6 +53,16 @@ def refusals(values: JsonObject, own: Settings) -> Iterator[tuple[SettingKey, st
         yield ("model",), _NO_ADDRESS
     if "://" in wanted.compaction.model:
         yield ("compaction", "model"), _NO_ADDRESS
+
+
+def _orders() -> dict[str, Sequence[str]]:
+    """The settings that a project can only make stricter, and their values, the strictest first."""
+    return {
+        name: mark.order
+        for name, field in Settings.model_fields.items()
+        for mark in field.metadata
+        if isinstance(mark, OnlyStricter)
+    }
 
 
 def _is_later(one: str, other: str, order: Sequence[str]) -> bool:

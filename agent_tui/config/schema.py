@@ -6,7 +6,6 @@ A new section is a class here and a field of `Settings`; all else follows from t
 
 import re
 from collections.abc import Mapping
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, cast, get_args
 
 from pydantic import (
@@ -22,14 +21,13 @@ from pydantic import (
 
 from agent_tui.config.addresses import check_address
 from agent_tui.config.defaults import MOST_PROCESSES
-from agent_tui.config.section import SettingsSection
+from agent_tui.config.section import OnlyStricter, SettingsSection
 from agent_tui.feature import load_object, own_features, own_names
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, normal_key
 from agent_tui.messages import ThinkingLevel
 
 PermissionMode: TypeAlias = Literal["ask", "accept-edits", "plan", "full"]
 Durability: TypeAlias = Literal["entry", "turn", "none"]
-SandboxMode: TypeAlias = Literal["off", "auto", "on"]
 NotifySetting: TypeAlias = Literal["auto", "bell", "off"]
 TerminalStateSetting: TypeAlias = Literal["auto", "title", "off"]
 StatusField: TypeAlias = Literal[
@@ -55,13 +53,6 @@ HookEvent: TypeAlias = Literal[
     "Stop",
     "SessionEnd",
 ]
-
-SANDBOX_CACHES = (
-    *(".cache/pip", ".cache/uv", ".cache/pre-commit", ".cache/go-build", ".cache/yarn"),
-    *(".npm", ".local/share/pnpm/store", ".bun/install/cache", ".cargo/registry", ".cargo/git"),
-    *("go/pkg", ".m2/repository", ".gradle/caches", ".gradle/wrapper"),
-)
-"""Where package managers keep what they downloaded and built."""
 
 STATUS_FIELDS: tuple[StatusField, ...] = get_args(StatusField)
 """What the status line can show, in its usual order."""
@@ -126,37 +117,7 @@ def _address_or_empty(text: str) -> str:
     return check_address(text) if text else text
 
 
-def _address_with_variables(text: str) -> str:
-    """Accept ``${NAME}`` in an address: it is checked again once the variables are filled in."""
-    return text if "${" in text else _address_or_empty(text)
-
-
 WebAddress: TypeAlias = Annotated[str, AfterValidator(_address_or_empty)]
-
-
-def _below_home(name: str) -> str:
-    path = PurePosixPath(name)
-    if path.is_absolute() or not path.parts or {"..", "~"} & {*path.parts}:
-        raise ValueError("give a path below the home folder, such as .cache/pip")
-    return str(path)
-
-
-FolderBelowHome: TypeAlias = Annotated[str, AfterValidator(_below_home)]
-
-
-class GoalSettings(SettingsSection):
-    """``[goal]``: the limits of ``/goal``, and the model that judges what no command can check."""
-
-    judge: str = Field(
-        default="",
-        description="Model that judges whether a goal is met once all checks pass; empty: the "
-        "conversation's own, which sees only the goal, the checks and the changes",
-    )
-    max_turns: int = Field(default=50, ge=1, description="Most turns toward a goal")
-    max_hours: float = Field(default=2, gt=0, description="Longest work toward a goal, in hours")
-    check_timeout_s: float = Field(
-        default=1_800, gt=0, le=3_600, description="Longest time for one check, in seconds"
-    )
 
 
 def _strategy_name(name: str) -> str:
@@ -334,87 +295,6 @@ class ModelSettings(SettingsSection):
     )
 
 
-class LocalSettings(SettingsSection):
-    """``[local]``: the built-in server of models on this machine. It chooses a value that is 0.
-
-    `model` is what ``--local`` uses, `context` the window in tokens, `gpu_layers` how many layers
-    go to the graphics card (-1: as many as fit).
-    """
-
-    model: str = Field(
-        default="", description="Model for --local; empty: the newest one pulled or added"
-    )
-    threads: int = Field(default=0, ge=0, description="Number of threads; 0: llama.cpp decides")
-    context: int = Field(
-        default=0,
-        ge=0,
-        description="Context window in tokens; 0: what the model was trained for, at most 16,384",
-    )
-    gpu_layers: int = Field(
-        default=-1, ge=-1, description="Layers to put on the GPU; -1: as many as fit"
-    )
-
-
-_OF_OTHERS = frozenset({"tools", "exclude", "always", "enabled", "timeout_s"})
-
-
-class McpServerSettings(SettingsSection):
-    """``[mcp.servers.NAME]``: a program to start, or the `url` of a server.
-
-    With neither, it has your settings for a server that a project or an editor calls NAME. `env` is
-    added to the program's environment, which holds no keys. `headers_env` names the variable with
-    the value of each HTTP header, so that the file holds no key.
-    """
-
-    command: str = Field(default="", description="Program to start")
-    args: tuple[str, ...] = Field(default=(), description="Arguments of the program")
-    env: dict[str, str] = Field(default_factory=dict, description="Environment variables for it")
-    url: Annotated[str, AfterValidator(_address_with_variables)] = Field(
-        default="", description="URL of the server, instead of a program"
-    )
-    headers_env: dict[str, str] = Field(
-        default_factory=dict,
-        description="HTTP header -> name of the environment variable with its value",
-    )
-    tools: tuple[str, ...] = Field(
-        default=(), description="Tools to offer, as names or patterns (search_*); empty: all"
-    )
-    exclude: tuple[str, ...] = Field(default=(), description="Tools not to offer")
-    always: tuple[str, ...] = Field(
-        default=(), description="Tools to offer first when not all fit the context"
-    )
-    enabled: bool = Field(default=True, description="Start the server")
-    timeout_s: float = Field(
-        default=60.0, gt=0, description="Seconds allowed for start-up and for each call"
-    )
-
-    @property
-    def is_of_others(self) -> bool:
-        """Whether a project or an editor defines the server."""
-        return not self.command.strip() and not self.url.strip()
-
-    @model_validator(mode="after")
-    def _is_one_of_both(self) -> "McpServerSettings":
-        if self.command.strip() and self.url.strip():
-            raise ValueError("give either command or url")
-        if self.is_of_others and not self.model_fields_set & _OF_OTHERS:
-            raise ValueError("give command or url, or settings for a server defined elsewhere")
-        if self.is_of_others and self.model_fields_set & {"args", "env", "headers_env"}:
-            raise ValueError("args, env and headers_env need a command or url beside them")
-        return self
-
-
-class McpSettings(SettingsSection):
-    """``[mcp]``: the servers by name, and how long a turn waits for them to start."""
-
-    wait_s: float = Field(
-        default=10.0, ge=0, description="Seconds a turn waits, once, for a server to start"
-    )
-    servers: dict[str, McpServerSettings] = Field(
-        default_factory=dict, description="Servers by name, such as [mcp.servers.github]"
-    )
-
-
 class HookSettings(SettingsSection):
     """``[[hooks.EVENT]]``: a command that runs when something happens."""
 
@@ -447,12 +327,7 @@ def _add_brought(core: type[SectionT]) -> type[SectionT]:
 
 @_add_brought
 class Settings(SettingsSection, defer_build=True):
-    """All settings. Times in seconds, sizes in tokens.
-
-    `sandbox`: ``auto`` uses one for the model's commands if that works here, ``on`` runs no command
-    without one. In the default folders of `sandbox_caches`, commands see separate caches of
-    agent-tui's; one that the user names is the user's own, and not created.
-    """
+    """All settings. Times in seconds, sizes in tokens."""
 
     model: str = Field(
         default="",
@@ -469,7 +344,9 @@ class Settings(SettingsSection, defer_build=True):
         description="How much the model thinks before it answers; auto: medium if supported; "
         "xhigh and max: the highest level that the model supports",
     )
-    permission_mode: PermissionMode = Field(
+    permission_mode: Annotated[
+        PermissionMode, OnlyStricter(("plan", "ask", "accept-edits", "full"))
+    ] = Field(
         default="ask",
         description="Ask before writes and commands (ask), before commands (accept-edits) or "
         "before destructive actions (full), or only read (plan)",
@@ -486,34 +363,9 @@ class Settings(SettingsSection, defer_build=True):
         default=(),
         description="Installed packages whose plugins agent-tui loads",
     )
-    writing_helpers: bool = Field(
-        default=False,
-        description="Offer the model helpers that change files, each in its own git worktree; you "
-        "decide whether a helper's diff is merged",
-    )
-    worktrees_folder: str = Field(
-        default="",
-        description="Folder for the worktrees of --worktree; empty: NAME.worktrees beside each "
-        "repository",
-    )
     recall_other_sessions: bool = Field(
         default=True,
         description="Let recall also search the folder's other sessions",
-    )
-    hint_earlier_work: bool = Field(
-        default=True,
-        description="If your first message resembles an earlier session in this folder, give the "
-        "model a two-line pointer to it",
-    )
-    sandbox: SandboxMode = Field(
-        default="auto",
-        description="Run the model's commands in a sandbox: where this machine can (auto), run "
-        "none without it (on), or never (off)",
-    )
-    sandbox_caches: tuple[FolderBelowHome, ...] = Field(
-        default=SANDBOX_CACHES,
-        description="Package caches below your home folder: commands in the sandbox see separate "
-        "ones, and write your own if you name them here",
     )
     fetch_private: bool = Field(
         default=False,
@@ -581,18 +433,9 @@ class Settings(SettingsSection, defer_build=True):
         default=CompactionSettings(),
         description="Compaction; fractions are of the model's context window",
     )
-    goal: GoalSettings = Field(
-        default=GoalSettings(), description="Goals: their bounds and their judge"
-    )
     permissions: PermissionSettings = Field(
         default=PermissionSettings(),
         description="Rules for what runs, asks or is denied; deny wins",
-    )
-    local: LocalSettings = Field(
-        default=LocalSettings(), description="Built-in server for models on this machine"
-    )
-    mcp: McpSettings = Field(
-        default=McpSettings(), description="MCP servers, whose tools the model can call"
     )
     hooks: dict[HookEvent, tuple[HookSettings, ...]] = Field(
         default_factory=dict[HookEvent, tuple[HookSettings, ...]],

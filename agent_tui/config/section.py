@@ -1,6 +1,6 @@
 """What a table of settings is, for the core's and for those of features."""
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
@@ -17,3 +17,13 @@ class _AtOnce:
 
 AT_ONCE: Final = _AtOnce()
 """In the type of a setting of a feature: its change needs no new start."""
+
+
+class OnlyStricter(NamedTuple):
+    """In the type of a setting: a trusted project may set it, but not more loosely than the user.
+
+    Attributes:
+        order: Its values, the strictest first.
+    """
+
+    order: tuple[str, ...]

@@ -20,6 +20,7 @@ from agent_tui.config.specs import SettingSpec, spec_of, value_at
 from agent_tui.errors import ConfigError
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import real_path
 from agent_tui.secret_text import has_key
 
 _SEE_ALL = "agent-tui config show lists all settings."
@@ -182,7 +183,7 @@ class UserConfigFile:
 
     def _write(self, text: str) -> None:
         try:
-            replace_private_file(self.path.resolve(), text)
+            replace_private_file(real_path(self.path), text)
         except OSError as error:
             raise ConfigError(f"{self.path} cannot be written: {error.strerror}.") from error
 

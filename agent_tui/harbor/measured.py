@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from agent_tui._version import __version__
 from agent_tui.installation import DISTRIBUTION, Installation, this_installation
 from agent_tui.messages import AssistantMessage
+from agent_tui.safe_paths import real_path
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.export.formats import export_text, own_formats
 from agent_tui.sessions.log import SessionLog
@@ -120,4 +121,4 @@ def source_of(
 def _check_wheel(path: Path) -> Wheel:
     if path.suffix != ".whl" or not path.is_file():
         raise ValueError(f"{path} is not a wheel. {_BUILD}")
-    return Wheel(path.resolve())
+    return Wheel(real_path(path))

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.turn.network_questions import NETWORK
+from agent_tui.agent.turn.command_network import NETWORK
 from agent_tui.commands.command_output import command_output, excerpt, excerpt_lines
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level, UnansweredFront
 from agent_tui.commands.core.prompt_commands import PromptFileCommands
@@ -183,9 +183,9 @@ async def print_command(
     """
     registry = load_commands(services.plugins)
     servers = services.servers
-    if servers is not None and ":" in line.partition(" ")[0]:  # it may be a server's prompt
+    if ":" in line.partition(" ")[0]:  # it may be a server's prompt
         await servers.take_up(runtime.conversation.cwd, lambda _line: None)
-    await PromptFileCommands(registry, runtime, servers=servers).refresh()
+    await PromptFileCommands(registry, runtime, servers).refresh()
     called = registry.read(line)
     if called is None:
         text = "\n\n".join(filter(None, (line, attached)))

@@ -22,8 +22,10 @@ from agent_tui.permissions.programs.dangers import (
     device_danger,
     find_hidden_commands,
     find_roots,
+    folder_change,
     work_loss,
 )
+from agent_tui.permissions.programs.destruction import destruction_of
 from agent_tui.permissions.programs.read_only import (
     TOOLCHAIN_FILES,
     git_folders,
@@ -73,8 +75,8 @@ class CommandFacts:
 
     `denied`, `asked`: by a rule. `dangers`: asks in every mode. `unknown`: parts whose effect the
     text does not show. `changing`: parts not known to be read-only. `unlisted`: reasons for parts
-    that neither a rule nor the read-only table allows; `asking` holds those parts. `written`: files
-    the shell writes to. `touched`: every file its words name, resolved.
+    that neither a rule nor the read-only table allows, removals first; `asking` holds those parts.
+    `written`: files the shell writes to. `touched`: every file its words name, resolved.
     """
 
     denied: str = ""
@@ -173,14 +175,15 @@ class CommandJudge:
             written += paths
         if self._words.is_exhausted:
             dangers.append("its file patterns match too many files to check")
+        order = sorted(range(len(asking)), key=lambda at: not _removes(asking[at]))
         return CommandFacts(
             denied=denied or self._find_denied_input(self.parts.redirections, bases),
             asked=self._find_ruling(commands, "ask"),
             dangers=tuple(dangers),
             unknown=tuple(f"{p.source}: {p.note}" for p in commands if p.kind == "opaque"),
             changing=tuple(changing),
-            unlisted=tuple(unlisted),
-            asking=tuple(asking),
+            unlisted=tuple(unlisted[at] for at in order),
+            asking=tuple(asking[at] for at in order),
             written=tuple(written),
             touched=tuple(self._touched),
         )
@@ -516,6 +519,12 @@ def shorten_part(source: str) -> str:
     """The start of a part's text, on one line of at most 80 characters, for user and model."""
     text = " ".join(source.split())
     return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _removes(part: CommandPart) -> bool:
+    """Whether `part` is known to remove folders, or work that a version-control system has."""
+    name = part.name.rpartition("/")[2].casefold()
+    return bool(folder_change(name, part) or destruction_of(part))
 
 
 def _why_not_followed(bases: Sequence[Path]) -> str:

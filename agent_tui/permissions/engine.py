@@ -4,7 +4,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import assert_never
@@ -17,7 +17,7 @@ from agent_tui.permissions.command_judge import (
     path_deniers,
     shorten_part,
 )
-from agent_tui.permissions.decision_log import DecidedBy, DecisionLog, DecisionRecord
+from agent_tui.permissions.decision_log import DecisionLog, DecisionRecord
 from agent_tui.permissions.programs.offered_rules import rules_for_part
 from agent_tui.permissions.project_files import git_risk
 from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
@@ -25,7 +25,6 @@ from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import (
     INSIDE_RULE,
     PLUGIN_TOOL,
-    Decision,
     Rule,
     host_rule,
     outside_rule,
@@ -34,10 +33,11 @@ from agent_tui.permissions.rules import (
     strongest_rule,
 )
 from agent_tui.permissions.shell.parts import ShellParts, split_command
-from agent_tui.safe_paths import is_folder
+from agent_tui.permissions.verdict import Permissions, Verdict
+from agent_tui.safe_paths import is_folder, real_path
 from agent_tui.tool_names import is_remote
 from agent_tui.tools.base import Intent
-from agent_tui.tools.sandbox.obeyed import who_obeys, who_obeys_folder
+from agent_tui.tools.files.obeyed import who_obeys, who_obeys_folder, who_obeys_in
 
 _SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))
 _PLAN_MODE = (
@@ -69,42 +69,6 @@ _NETWORK_HINT = (
 )
 _MAX_WHYS = 3
 _RECURSIVE_TOOLS = ("grep",)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A decision and its reason, for the user if it asks and for the model if it denies.
-
-    `session_rule` is the rule that "for this session" and "always" would add, as text; empty if
-    none may be made. `part_rules` allow the parts of a command that ask: with all of them it does
-    not ask again. `by` says what decided. `parts` are the commands that were examined, `touched`
-    the files they name, links followed; an approval is bound to both. `only_reads`: the call is
-    known to change nothing, so others may run beside it. `fault` is the exception if judging
-    failed, for the log. `unapproved`: why it would have asked, if it is denied because nobody can
-    be asked. `is_compound`: it concerns only some parts of a command, which `why` names.
-    `runs_read_only`: the command runs in the sandbox that can change no file. `may_undo`: it
-    concerns work that undo may be able to restore; judge again once that is known. `told` is a
-    notice for the user although the call is allowed. `meets` lists the sandbox limits a command
-    would hit, and `wanted_rules` would allow a call that nobody was asked about.
-    """
-
-    decision: Decision
-    why: str
-    session_rule: str = ""
-    part_rules: tuple[str, ...] = ()
-    by: DecidedBy = "mode"
-    parts: tuple[str, ...] = ()
-    touched: tuple[Path, ...] = ()
-    only_reads: bool = False
-    fault: Exception | None = None
-    unapproved: str = ""
-    is_compound: bool = False
-    runs_read_only: bool = False
-    may_undo: bool = False
-    told: str = ""
-    meets: tuple[str, ...] = ()
-    wanted_rules: tuple[str, ...] = ()
-    network_hint: str = ""
 
 
 _ALLOWED = Verdict("allow", "")
@@ -150,9 +114,9 @@ class PermissionEngine:
         self._is_interactive = is_interactive
         self._only_reading = _PLAN_MODE
         self._guard = ProtectedPaths(
-            workspace=workspace.resolve(),
-            own_folders=tuple(folder.resolve() for folder in own_folders),
-            scratch_folders=tuple(folder.resolve() for folder in scratch_folders),
+            workspace=real_path(workspace),
+            own_folders=tuple(real_path(folder) for folder in own_folders),
+            scratch_folders=tuple(real_path(folder) for folder in scratch_folders),
             home=_home_folder(),
             git_risk=git_risk,
         )
@@ -174,6 +138,12 @@ class PermissionEngine:
             only_reads = intent.access in ("read", "network")
             verdict = replace(verdict, parts=paths, touched=intent.paths, only_reads=only_reads)
         return self._if_there_is_somebody(verdict)
+
+    def allows_in(self, mode: PermissionMode, tool_name: str, intent: Intent) -> bool:
+        """Whether the call would be allowed unasked in `mode`."""
+        engine = copy(self)
+        engine.mode = mode
+        return engine.judge(tool_name, intent).decision == "allow"
 
     def _judge_access(self, tool_name: str, intent: Intent, *, can_undo: bool) -> Verdict:
         match intent.access:
@@ -312,7 +282,7 @@ class PermissionEngine:
         writing._is_interactive = False
         return writing
 
-    def continue_from(self, previous: "PermissionEngine") -> None:
+    def continue_from(self, previous: Permissions) -> None:
         """Take over the log and session rules of the engine that judged this session so far."""
         self.log = previous.log
         self.book.take_session_rules(previous.book)
@@ -331,7 +301,7 @@ class PermissionEngine:
                 followed. Tools ask before they read it.
             find_linked: See `ProtectedPaths`.
         """
-        resolved = tuple(folder.resolve() for folder in added)
+        resolved = tuple(real_path(folder) for folder in added)
         self._guard = replace(
             self._guard, added_folders=resolved, is_unseen=is_unseen, find_linked=find_linked
         )
@@ -392,6 +362,7 @@ class PermissionEngine:
         programs = (rule.program for rule in allowed)
         who = who_obeys(shown, programs, at=path, home=self._guard.home)
         who = who or who_obeys_folder(path.parent)  # the workspace may be in such a folder
+        who = who or who_obeys_in(path, root, self._guard.find_linked())
         return f"{path} controls {who}" if who else ""
 
     def _judge_outside(self, tool_name: str) -> Verdict:
@@ -747,6 +718,6 @@ def _list_reasons(found: Sequence[str]) -> str:
 
 def _home_folder() -> Path | None:
     try:
-        return Path.home().resolve()
+        return real_path(Path.home())
     except RuntimeError:  # no HOME, and the system does not know this user
         return None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import git_entry, is_folder, is_link, path_exists
-from agent_tui.tools.sandbox.git_controls import odd_settings
+from agent_tui.tools.git.settings import odd_settings
 
 CONTEXT_NAMES = ("AGENTS.md", "CLAUDE.md")
 """In each folder the first existing file is used."""

@@ -7,17 +7,18 @@ from pathlib import Path
 
 from agent_tui.permissions.project_files import git_risk
 from agent_tui.safe_paths import is_file, path_exists
+from agent_tui.tools.files.obeyed import is_read_at_start
 from agent_tui.tools.files.protected import (
     SECRET_FOLDERS,
     SECRET_PAIRS,
     fold_name,
     holds_key,
+    is_data_name,
     is_secret_name,
     is_where_keys_are,
     may_hold_key,
 )
 from agent_tui.tools.git.token_settings import has_git_tokens
-from agent_tui.tools.sandbox.obeyed import is_read_at_start
 
 _KEY_OF_A_PROGRAM = re.compile(
     r"(?:.*[._-])?(?:credentials?|creds|tokens?|auth|keys?|secrets?)"
@@ -134,7 +135,8 @@ class ProtectedPaths:
         if is_read_at_start(path):
             return f"{path} is run or read when programs start"
         if link := self._link_to(path):
-            return f"{path} is run or read when programs start: {link} leads there"
+            leads = "a variable names it" if path.is_relative_to(link) else f"{link} leads there"
+            return f"{path} is run or read when programs start: {leads}"
         if _OWN_PROJECT_FOLDER in names:
             return f"{path} configures agent-tui"
         if self.is_own(path):
@@ -204,7 +206,7 @@ def _names_secret(path: Path) -> bool:
     has_space = any(character.isspace() for character in path.name)
     if is_secret_name(path.name):
         return not has_space or path_exists(path)
-    return may_hold_key(path.name) and holds_key(path)
+    return (may_hold_key(path.name) or is_data_name(path.name)) and holds_key(path)
 
 
 def is_inside_git(path: Path) -> bool:

@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.rule_sources import UnreadRules
 from agent_tui.permissions.rules import (
     FETCH,
     Decision,
@@ -22,6 +21,23 @@ _PROJECT_SOURCE = "project"
 _SESSION_SOURCE = "session"
 _EARLIER = "{problem}. The rules that were read before stay in force."
 _MISSING = "Deny rules cannot be read, so the mode is ask. {problem}."
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadRules:
+    """Deny rules of one source that cannot be read, or may not be.
+
+    Attributes:
+        source: A file, or an environment variable.
+        problem: The file, the line and the key, and what is wrong with it.
+        file: The file to correct; None for a variable.
+        has_earlier: Whether an earlier reading of the source is still in force.
+    """
+
+    source: str
+    problem: str
+    file: Path | None = None
+    has_earlier: bool = False
 
 
 class RuleBook:

@@ -9,37 +9,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_tui.config import (
-    LoadedSettings,
-    PermissionSettings,
-    SettingProblem,
-    load_settings,
-    setting_variables,
-)
-from agent_tui.config.loading import split_list
+from agent_tui.config import PermissionSettings
+from agent_tui.config.loading import LoadedSettings, SettingProblem, load_settings, split_list
+from agent_tui.config.specs import setting_variables
 from agent_tui.errors import ConfigError
+from agent_tui.permissions.rule_book import UnreadRules
 from agent_tui.permissions.rules import Decision, parse_rule, read_stored_rules
 from agent_tui.safe_paths import is_link
 
 _DENY = ("permissions", "deny")
 _NAME = ".".join(_DENY)
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadRules:
-    """Deny rules of one source that cannot be read, or may not be.
-
-    Attributes:
-        source: A file, or an environment variable.
-        problem: The file, the line and the key, and what is wrong with it.
-        file: The file to correct; None for a variable.
-        has_earlier: Whether an earlier reading of the source is still in force.
-    """
-
-    source: str
-    problem: str
-    file: Path | None = None
-    has_earlier: bool = False
 
 
 @dataclass(frozen=True, slots=True)

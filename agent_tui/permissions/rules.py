@@ -12,13 +12,13 @@ from typing import Final, Literal, TypeAlias, cast
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.errors import ConfigError
+from agent_tui.permissions.registries import BUNDLES, bundle_of
 from agent_tui.permissions.shell.parts import split_command
 from agent_tui.permissions.shell.words import CommandPart, Word
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import follow_links, is_link
 from agent_tui.tool_names import REMOTE_PREFIX, is_remote
 from agent_tui.tools.base import Access
-from agent_tui.tools.sandbox.registries import BUNDLES, bundle_of
 
 Decision: TypeAlias = Literal["allow", "ask", "deny"]
 _DECISIONS: Final[tuple[Decision, ...]] = ("deny", "ask", "allow")

@@ -10,7 +10,7 @@ import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast
 
 from agent_tui.errors import ConfigError
 from agent_tui.file_locks import lock_for_change
@@ -21,8 +21,9 @@ from agent_tui.permissions.project_files import (
     repository_root,
 )
 from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import real_path
 from agent_tui.sessions.file.disk import DiskFile, write_new_file
-from agent_tui.tools.git.worktree_records import WorktreeRecords
+from agent_tui.tools.git.worktree import Worktree
 
 if TYPE_CHECKING:  # keeps pydantic out of the first paint
     from pydantic import JsonValue
@@ -137,6 +138,18 @@ class WithheldFile:
     why: str
 
 
+class KnownWorktrees(Protocol):
+    """Knows the worktrees that agent-tui created, and that they belong to their repositories."""
+
+    def around(self, folder: Path) -> Worktree | None:
+        """The worktree that contains `folder`, which is resolved; None if there is none."""
+        ...
+
+    def home_of(self, folder: Path) -> Path | None:
+        """The folder of the main worktree that `folder`, in one of ours, stands for."""
+        ...
+
+
 class FolderTrust:
     """The user's decisions about folders, kept ones and those for this run.
 
@@ -158,11 +171,11 @@ class FolderTrust:
         file: TrustFile,
         *,
         home: Path | None = None,
-        worktrees: WorktreeRecords | None = None,
+        worktrees: KnownWorktrees | None = None,
     ) -> None:
         self._file = file
         self._worktrees = worktrees
-        self._home = home.resolve() if home is not None else None
+        self._home = real_path(home) if home is not None else None
         self._in_this_run: dict[Path, TrustDecision] = {}
 
     @property
@@ -201,7 +214,7 @@ class FolderTrust:
             real = file.resolve(strict=True)
         except (OSError, RuntimeError):
             return "it is a broken link"
-        if real == file.parent.resolve() / file.name:
+        if real == real_path(file.parent) / file.name:
             return ""
         if self.state_of(real.parent) != "trusted" or real.suffix != file.suffix:
             return f"it is a link to {real}"
@@ -228,7 +241,7 @@ class FolderTrust:
 
     def folder_to_ask_about(self, cwd: Path) -> Path:
         """The folder to trust when working in `cwd`: its repository, else `cwd`."""
-        resolved = cwd.resolve()
+        resolved = real_path(cwd)
         folders = (folder for folder in project_folders(resolved) if not self.is_too_broad(folder))
         return next(folders, resolved)
 
@@ -244,7 +257,7 @@ class FolderTrust:
         folder = self.folder_to_ask_about(cwd)
         if self.is_too_broad(folder):
             return None
-        files = tuple(file for file in project_files(cwd.resolve()) if file.is_relative_to(folder))
+        files = tuple(file for file in project_files(real_path(cwd)) if file.is_relative_to(folder))
         has_repository = repository_root(cwd) is not None
         risk = git_risk(self._home_of(cwd))
         return TrustQuestion(folder, files, risk, has_repository, self.state_of(folder))
@@ -267,7 +280,7 @@ class FolderTrust:
 
     def trust_for_this_run(self, folder: Path) -> None:
         """Trust `folder` until the program ends."""
-        self._in_this_run[folder.resolve()] = "trusted"
+        self._in_this_run[real_path(folder)] = "trusted"
 
     def decide(self, folder: Path, decision: TrustDecision) -> None:
         """Store a decision about `folder`; it replaces one for this run.
@@ -275,7 +288,7 @@ class FolderTrust:
         Raises:
             ConfigError: The folder is too broad, or the decision cannot be stored.
         """
-        resolved = folder.resolve()
+        resolved = real_path(folder)
         if decision == "trusted" and self.is_too_broad(resolved):
             raise ConfigError(f"{resolved} is too broad to trust.", _TOO_BROAD_HINT)
         self._in_this_run[resolved] = decision
@@ -288,7 +301,7 @@ class FolderTrust:
         Raises:
             ConfigError: It cannot be removed.
         """
-        resolved = folder.resolve()
+        resolved = real_path(folder)
         in_this_run = self._in_this_run.pop(resolved, None)
         if resolved not in self._file.read().decisions:
             return in_this_run is not None
@@ -301,7 +314,7 @@ class FolderTrust:
 
     def is_too_broad(self, folder: Path) -> bool:
         """Whether `folder` is too broad to know everything below it."""
-        resolved = folder.resolve()
+        resolved = real_path(folder)
         if resolved == resolved.parent or (
             self._home is not None and self._home.is_relative_to(resolved)
         ):
@@ -314,7 +327,7 @@ class FolderTrust:
 
     def _home_of(self, cwd: Path) -> Path:
         """The folder of the main worktree that `cwd` stands for; `cwd` if it is in none of ours."""
-        home = self._worktrees.home_of(cwd.resolve()) if self._worktrees else None
+        home = self._worktrees.home_of(real_path(cwd)) if self._worktrees else None
         return home or cwd
 
     def _trusts_repository(self, cwd: Path) -> bool:
@@ -326,13 +339,13 @@ class FolderTrust:
 
     def _find_decision(self, folder: Path) -> tuple[Path, TrustDecision] | None:
         """The nearest decision from `folder` upward, and the folder it was made for."""
-        resolved = folder.resolve()
+        resolved = real_path(folder)
         kept = self._file.read().decisions
         worktree = self._worktrees.around(resolved) if self._worktrees else None
         for above in (resolved, *resolved.parents):
             if worktree is not None and not above.is_relative_to(worktree.path):
-                repository = worktree.repository.resolve()
-                same = (repository / resolved.relative_to(worktree.path)).resolve()
+                repository = real_path(worktree.repository)
+                same = real_path(repository / resolved.relative_to(worktree.path))
                 # A link of the repository could lead to a folder that is trusted.
                 return self._find_decision(same if same.is_relative_to(repository) else repository)
             decision = self._in_this_run.get(above) or kept.get(above)

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import re
-import secrets
 from collections import ChainMap
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AsyncExitStack, aclosing
@@ -14,9 +13,9 @@ from agent_tui import paths
 from agent_tui.config import Settings
 from agent_tui.errors import IN_CHAT, ConfigError, UsageError, Ways
 from agent_tui.feature import load_object, own_features
-from agent_tui.local_models.library import ModelLibrary
 from agent_tui.messages import ImageContent, Message, TextContent, ToolResultMessage, UserMessage
 from agent_tui.providers.base import (
+    LOCAL,
     Chunk,
     ModelInfo,
     ModelRef,
@@ -29,8 +28,7 @@ from agent_tui.providers.base import (
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.limits import Budget, BudgetSpent
-from agent_tui.providers.local.pool import LocalServers
-from agent_tui.providers.local.provider import KEY_VARIABLE, LocalProvider
+from agent_tui.providers.local_models import own_local_models
 from agent_tui.providers.registry import ModelProvider, providers_with
 from agent_tui.providers.silence import SilenceLimits
 
@@ -223,17 +221,14 @@ NO_MODEL = ModelRef("")
 
 
 class RoutedProvider:
-    """Routes ``local/...`` and the models of `own` providers to them, all others to the host.
+    """Routes the models of `own` providers to them, all others to the host.
 
     A name with a ``base_url`` belongs to that server, whatever its prefix.
     """
 
-    def __init__(
-        self, host: ProviderHost, local: LocalProvider, own: Mapping[str, Provider]
-    ) -> None:
+    def __init__(self, host: ProviderHost, own: Mapping[str, Provider]) -> None:
         self._host = host
-        self._local = local
-        self._by_name: dict[str, Provider] = {**own, "local": local}
+        self._own = own
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         """See `Provider.stream`."""
@@ -242,9 +237,10 @@ class RoutedProvider:
                 yield chunk
 
     async def prefill(self, request: ModelRequest) -> None:
-        """See `LocalProvider.prefill`; does nothing for other models."""
-        if self._provider_of(request.model) is self._local:
-            await self._local.prefill(request)
+        """See `PrefillingProvider`; does nothing for models of other providers."""
+        provider = self._provider_of(request.model)
+        if isinstance(provider, PrefillingProvider):
+            await provider.prefill(request)
 
     async def warm(self, model: ModelRef) -> None:
         """See `ProviderHost.warm`; others need no process, or load on the first request."""
@@ -253,13 +249,13 @@ class RoutedProvider:
 
     async def aclose(self) -> None:
         """See `Provider.aclose`."""
-        providers = (self._host, *self._by_name.values())
+        providers = (self._host, *self._own.values())
         await asyncio.gather(*(provider.aclose() for provider in providers))
 
     def _provider_of(self, model: ModelRef) -> Provider:
         if model.base_url:
             return self._host
-        return self._by_name.get(model.provider, self._host)
+        return self._own.get(model.provider, self._host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +266,6 @@ class ModelAccess:
         provider: Calls any model; starts its processes when they are needed.
         host: Calls remote models; starts litellm's process for those without one of our wires.
         catalog: The known models and their properties.
-        library: The models on this machine.
         settings: Those it was opened under.
         environ: The environment with the keys.
         ways: Those of whoever reads the errors.
@@ -279,7 +274,6 @@ class ModelAccess:
     provider: AdaptingProvider
     host: ProviderHost
     catalog: ModelCatalog
-    library: ModelLibrary
     settings: Settings
     environ: Mapping[str, str]
     ways: Ways
@@ -297,24 +291,23 @@ def open_models(
     A key added to `environ` later takes effect at once, and in litellm's process when it restarts.
     The errors of requests advise in `ways`; `brought` are the providers of plugins.
     """
-    library = ModelLibrary(paths.models_dir())
-    local_key = secrets.token_urlsafe(24)
+    keys: dict[str, str] = {}
     silence = SilenceLimits.without_bytes(
         settings.request_idle_timeout_s, settings.loopback_idle_timeout_s
     )
     host = ProviderHost(
         log_path=paths.log_file(),
         silence=silence,
-        environ=ChainMap({KEY_VARIABLE: local_key}, environ),
+        environ=ChainMap(keys, environ),
         known=lambda name: catalog.entry(name),
     )
-    servers = LocalServers(library, settings.local, paths.log_file(), local_key, environ=environ)
-    local = LocalProvider(host, servers)
+    local = own_local_models(settings, environ)
     own = providers_with(brought, silence)
-    catalog = ModelCatalog(settings, environ, library=library, served=local.start_server, own=own)
+    catalog = ModelCatalog(settings, environ, local=local, own=own)
     built = {name: provider.build(environ) for name, provider in own.items()}
-    provider = AdaptingProvider(RoutedProvider(host, local, built), catalog.info, budget, ways)
-    return ModelAccess(provider, host, catalog, library, settings, environ, ways)
+    built[LOCAL] = local.serve(host, keys)
+    provider = AdaptingProvider(RoutedProvider(host, built), catalog.info, budget, ways)
+    return ModelAccess(provider, host, catalog, settings, environ, ways)
 
 
 def first_model(

@@ -12,6 +12,9 @@ from agent_tui.providers.silence import OnWait, SilenceLimits, ignore_wait
 SECOND_NAMES: Final[Mapping[str, str]] = MappingProxyType({"cohere_chat": "cohere"})
 """litellm's second name for a service -> the usual one."""
 
+LOCAL: Final = "local"
+"""The provider of models on this machine, which a feature runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class ModelRef:
@@ -33,7 +36,12 @@ class ModelRef:
     @property
     def runs_here(self) -> bool:
         """Whether the program runs it itself, at no cost."""
-        return self.provider in ("local", "scripted")
+        return self.provider in (LOCAL, "scripted")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is one of `LOCAL`, at no address."""
+        return self.provider == LOCAL and not self.base_url
 
     @property
     def model_id(self) -> str:

@@ -10,16 +10,21 @@ from rapidfuzz import process
 
 from agent_tui.config import ModelSettings, Settings
 from agent_tui.errors import ConfigError
-from agent_tui.local_models.library import ModelLibrary
 from agent_tui.messages import JsonObject
-from agent_tui.providers.accounts.device import Account
-from agent_tui.providers.accounts.table import ACCOUNTS
-from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, model_name, reply_limit
+from agent_tui.providers.accounts import Account, own_accounts
+from agent_tui.providers.base import (
+    LOCAL,
+    FoundModel,
+    ModelInfo,
+    ModelRef,
+    model_name,
+    reply_limit,
+)
 from agent_tui.providers.keys import KEY_VARIABLES, secret_variables
-from agent_tui.providers.local.local_catalog import LOCAL, LocalCatalog, Serve
-from agent_tui.providers.registry import OWN_PROVIDERS, OwnProvider
+from agent_tui.providers.local_models import LocalModels, NoLocalModels
+from agent_tui.providers.registry import OwnProvider, providers_with
 from agent_tui.providers.servers.client import PATIENCE_S
-from agent_tui.providers.servers.kinds import PORTS
+from agent_tui.providers.servers.kinds import PORTS, Ports
 from agent_tui.providers.servers.models import GUESSED_WINDOW
 from agent_tui.providers.servers.server_catalog import ServerCatalog
 from agent_tui.providers.table import FAMILIES, ModelTable, read_bundled_table
@@ -111,8 +116,7 @@ class ModelCatalog:
             matters here.
         table: For tests; None reads the table in litellm's wheel.
         server_ports: Ports on this machine where servers are searched for.
-        library: The models behind ``local/...``; None without local models.
-        served: Loads one of them and returns its real window (`LocalProvider.start_server`).
+        local: The models on this machine; None for none.
         patience_s: Seconds that the search for servers may take.
         own: The program's own providers, and those of plugins.
 
@@ -126,18 +130,17 @@ class ModelCatalog:
         environ: Mapping[str, str],
         *,
         table: ModelTable | None = None,
-        server_ports: Mapping[str, int] = PORTS,
-        library: ModelLibrary | None = None,
-        served: Serve | None = None,
+        server_ports: Ports = PORTS,
+        local: LocalModels | None = None,
         patience_s: float = PATIENCE_S,
-        own: Mapping[str, OwnProvider] = OWN_PROVIDERS,
+        own: Mapping[str, OwnProvider] | None = None,
     ) -> None:
         self._settings = settings
         self._environ = environ
         self._table = table
-        self._own = own
+        self._own = own = providers_with() if own is None else own
         self._own_models = {model.name: model for one in own.values() for model in one.models}
-        self.local = LocalCatalog(library, settings.local, served)
+        self.local = local or NoLocalModels()
         self._servers = ServerCatalog(settings, environ, server_ports, patience_s)
 
     def load(self) -> None:
@@ -159,7 +162,7 @@ class ModelCatalog:
         A server that does not respond changes nothing; the request itself will show the failure.
         """
         await asyncio.to_thread(self.load)
-        if self.local.is_local(ref):
+        if ref.is_local:
             await self.local.learn(ref)
         elif ref.base_url:
             await self._servers.learn(ref)
@@ -176,7 +179,7 @@ class ModelCatalog:
             ConfigError: Nothing matches; the hint has the nearest names.
         """
         name = name.strip()
-        is_local = name.startswith(f"{LOCAL}/") or self.local.has(name)
+        is_local = name.startswith(f"{LOCAL}/") or name in self.local.names()
         if is_local and not self._ref(name).base_url:
             return self.local.resolve(name)
         if name in self._settings.models or name in self._own_models or name in self._loaded:
@@ -329,14 +332,14 @@ class ModelCatalog:
         return (
             name in self._loaded
             or name in self._own_models
-            or self.local.has(name)
+            or name in self.local.names()
             or self._is_known(name)
         )
 
     def _look_up(self, ref: ModelRef) -> ModelInfo:
         if ref.base_url:
             return self._with_table_window(self._servers.info(ref))
-        if self.local.is_local(ref):
+        if ref.is_local:
             return self.local.info(ref)
         if (own := self._own_models.get(ref.name)) is not None:
             return own
@@ -424,7 +427,7 @@ class ModelCatalog:
                 yield FoundModel(ModelRef(model.name), model, provider.via)
 
     def _accounts(self) -> list[Account]:
-        return [one for one in ACCOUNTS.values() if one.is_signed_in(self._environ)]
+        return [one for one in own_accounts().values() if one.is_signed_in(self._environ)]
 
     def _nearest(self, name: str) -> str:
         """A hint with the names most similar to `name`."""

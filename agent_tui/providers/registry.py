@@ -1,11 +1,11 @@
-"""The providers that answer without litellm: a file and a line here each, or a plugin's."""
+"""The providers that features and plugins bring."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final, TypeAlias, cast, get_args
+from typing import TypeAlias, cast, get_args
 
+from agent_tui.feature import own_objects
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
@@ -17,8 +17,6 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.faults.classify import provider_error
 from agent_tui.providers.faults.fault import Fault
-from agent_tui.providers.scripted.demo import DEMO_MODEL, DEMO_WINDOW, demo_reply
-from agent_tui.providers.scripted.provider import ScriptedProvider
 from agent_tui.providers.silence import SilenceLimits
 from agent_tui.providers.transport.serving import Listener, WaitSigns, is_part_of_reply
 from agent_tui.providers.wires.base import IdleTimeoutError
@@ -26,7 +24,7 @@ from agent_tui.providers.wires.base import IdleTimeoutError
 
 @dataclass(frozen=True, slots=True)
 class OwnProvider:
-    """One of the program's own providers.
+    """One of them.
 
     Attributes:
         build: Creates it, given the environment; nothing is started yet.
@@ -37,16 +35,6 @@ class OwnProvider:
     build: Callable[[Mapping[str, str]], Provider]
     models: tuple[ModelInfo, ...]
     via: str = ""
-
-
-_TOUR: Final = ModelInfo(DEMO_MODEL.name, DEMO_WINDOW, DEMO_WINDOW // 8, source="table")
-
-OWN_PROVIDERS: Final[Mapping[str, OwnProvider]] = MappingProxyType(
-    {
-        "scripted": OwnProvider(lambda _environ: ScriptedProvider(demo_reply), (_TOUR,)),
-    }
-)
-"""By the name before the slash in their models."""
 
 
 StreamReply: TypeAlias = Callable[[ModelRequest], AsyncGenerator[Chunk, None]]
@@ -84,22 +72,22 @@ class ModelProvider:
 
 
 def providers_with(
-    brought: Sequence[ModelProvider], silence: SilenceLimits | None = None
+    brought: Sequence[ModelProvider] = (), silence: SilenceLimits | None = None
 ) -> Mapping[str, OwnProvider]:
-    """The program's own providers and those of plugins, by name.
+    """The providers of the program's features and of plugins, by name.
 
     Args:
         brought: Those of plugins.
         silence: How long one of them may send nothing, unless the request sets it.
     """
     limits = silence or SilenceLimits.without_bytes()
-    made = {
+    of_features = cast("Iterator[ModelProvider]", own_objects("agent_tui.providers"))
+    return {
         one.name: OwnProvider(
             lambda _environ, known=one: _Guarded(known, limits), one.models, one.via
         )
-        for one in brought
+        for one in (*of_features, *brought)
     }
-    return {**OWN_PROVIDERS, **made}
 
 
 @dataclass(frozen=True, slots=True)

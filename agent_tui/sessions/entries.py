@@ -236,6 +236,9 @@ class Carryover(Stored):
     spent: tuple[Requests, ...] = ()
     """What the conversation took before, by model: the sessions of ``/compact`` are one."""
 
+    window: int = 0
+    """The context window in tokens, if it was given for this session; 0 for that of its model."""
+
 
 class PulledFrom(Stored):
     """Where a pulled session came from.

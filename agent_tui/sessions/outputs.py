@@ -11,6 +11,7 @@ from agent_tui.messages import (
     JsonObject,
     Message,
     ToolCall,
+    ToolDetails,
     ToolResultMessage,
     UserMessage,
     images_in,
@@ -43,6 +44,9 @@ _SAYS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 """Endings, tags around an output, rules and headings."""
+
+_ECHO = re.compile(r"(?:\[[\w:-]+\] )?[$>] \S")
+"""The line in which a task runner (npm, pnpm, yarn, mise) repeats the command that it runs."""
 
 _SUBJECT_CHARS = 120
 _END_CHARS = 100
@@ -92,9 +96,10 @@ def test_counts(text: str) -> str:
 
 
 def last_line(output: str) -> str:
-    """The last line of `output` that says something."""
+    """The last line of `output` that says something; a command that it repeats says nothing."""
     lines = (line.strip() for line in reversed(output.split("\n")))
-    return next((line for line in lines if line and not _SAYS_NOTHING.match(line)), "")
+    silent = (_SAYS_NOTHING, _ECHO)
+    return next((line for line in lines if line and not any(p.match(line) for p in silent)), "")
 
 
 def fails_tests(output: str) -> bool:
@@ -253,7 +258,8 @@ def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
         waiting.remove(call)
     action = action_of(call)
     details = result.details if isinstance(result.details, dict) else {}
-    files = result.tool_details.files if "files" in details else None
+    known = result.tool_details
+    files = known.files if "files" in details else None
     exit_code, summary = details.get("exitCode"), details.get("summary")
     return Output(
         action=action,
@@ -265,9 +271,9 @@ def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
         file_key=files.read[0] if files and len(files.read) == 1 else file_key(action.path),
         files=files,
         images=len(images_in(result.content)),
-        said=tuple(_said_about(action, result)),
-        ending=result.tool_details.ending,
-        refusal=result.tool_details.refusal,
+        said=tuple(_said_about(action, result.text, known)),
+        ending=known.ending,
+        refusal=known.refusal,
     )
 
 
@@ -280,14 +286,13 @@ def _without_frame(text: str) -> str:
     return text
 
 
-def _said_about(action: Action, result: ToolResultMessage) -> Iterator[str]:
+def _said_about(action: Action, text: str, details: ToolDetails) -> Iterator[str]:
     """What the user said about `action`, each with what it refers to.
 
     Sessions of earlier versions have it only in the texts that the program wrote itself.
     """
-    details = result.tool_details
     is_declined = details.ending == "declined"
-    words = details.user_words or (words_in(result.text) if is_declined else "")
+    words = details.user_words or (words_in(text) if is_declined else "")
     if words:
         yield f"{'refused' if is_declined else 'said about'} {_subject(action)}: {words}"
     for host, why in details.refused_hosts.items():

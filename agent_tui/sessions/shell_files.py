@@ -22,7 +22,26 @@ _NO_FILE = re.compile(r"^(?:/dev/|&?\d*$|-)|[*?{}$`\[\]|;\n=,'\"()!<>]|^(?:s|y)(
 _READERS = frozenset({"cat", "head", "tail", "less", "more", "nl", "bat", "sed", "awk"})
 _SCRIPTED = frozenset({"sed", "awk"})
 _EDITING = frozenset({"sed", "perl"})
-_OF_GIT = frozenset({"mv", "rm", "checkout", "restore"})
+_OF_GIT = frozenset({"mv", "rm"})
+_OF_WORK_TREE = frozenset(
+    {
+        *("checkout", "switch", "restore", "reset", "stash", "clean", "pull", "merge", "rebase"),
+        *("cherry-pick", "revert", "am", "apply", "bisect"),
+    }
+)
+"""What git does to files that the command need not name."""
+
+_LEAVES_FILES = {
+    "checkout": re.compile(r"^-[bB] \S+$"),
+    "switch": re.compile(r"^(?:-[cC]|--create) \S+$"),
+    "reset": re.compile(r"^(?!.*(?:^| )--(?:hard|merge|keep)\b)"),
+    "stash": re.compile(r"^(?:list|show|drop|clear|create|store)\b"),
+    "clean": re.compile(r"(?:^| )(?:-\w*n|--dry-run)"),
+    "restore": re.compile(r"(?:^| )(?:-S|--staged)\b(?!.*(?:-W|--worktree))"),
+}
+"""Arguments with which it does not."""
+
+_GIT_TAKES_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree"})
 _WRITERS = frozenset({"tee", "touch", "truncate"})
 _MOVERS = frozenset({"mv", "cp"})
 _TAKES_COUNT = frozenset({"-n", "-c", "--lines", "--bytes"})
@@ -39,13 +58,13 @@ class ShellChanges:
         touches: The files it reads, writes whole or edits, and leaves there.
         moved: Old and new path of files that it moves.
         removed: Files and folders that no longer exist, including moved ones.
-        restored: Files that git restores.
+        restored: Files and folders (``.``) that git sets to another state, and its command.
     """
 
     touches: FileTouches
     moved: tuple[tuple[str, str], ...]
     removed: tuple[str, ...]
-    restored: tuple[str, ...]
+    restored: tuple[tuple[str, str], ...]
 
 
 @lru_cache(maxsize=1_024)
@@ -53,9 +72,9 @@ def shell_changes(command: str) -> ShellChanges:
     """What `command` does to files, as far as its text shows.
 
     Redirections, here-documents, ``tee``, ``touch``, ``cat`` and its like, ``sed -i``, ``perl -i``,
-    ``mv``, ``cp``, ``rm``, ``git mv``, ``git rm``, ``git checkout FILE``, ``git restore`` and patch
-    envelopes are understood, and ``cd`` to a plain folder. Files named by variables, globs or other
-    programs are ignored.
+    ``mv``, ``cp``, ``rm``, ``git mv``, ``git rm``, what git does to the work tree (``git reset
+    --hard``, ``git stash``, ``git checkout``) and patch envelopes are understood, and ``cd`` to a
+    plain folder. Files named by variables, globs or other programs are ignored.
     """
     command = command[:_MAX_COMMAND_CHARS]
     read: dict[str, None] = {}
@@ -63,7 +82,7 @@ def shell_changes(command: str) -> ShellChanges:
     removed = dict.fromkeys(files_deleted_in_patch(command))
     edited = dict.fromkeys(path for path in files_in_patch(command) if path not in removed)
     moved: dict[str, str] = {}
-    restored: dict[str, None] = {}
+    restored: dict[str, str] = {}
     folder = ""
     for words in _simple_commands(command):
         words, targets = _without_redirections(words)
@@ -91,16 +110,34 @@ def shell_changes(command: str) -> ShellChanges:
             removed.update(gone)
             written = {path: None for path in written if path not in gone}
             edited = {path: None for path in edited if path not in gone}
-        elif name in ("checkout", "restore"):
-            at = arguments.index("--") + 1 if "--" in arguments else 0
-            named = [path for path in arguments[at:] if at or re.search(r"\.[A-Za-z]\w*$", path)]
-            _add(restored, named, folder)
+        elif name == "git":
+            paths = (_join(folder, path) for path in _restored(arguments) if _is_file(path))
+            restored.update(dict.fromkeys(paths, " ".join(words)))
     return ShellChanges(
         FileTouches(read=tuple(read), written=tuple(written), edited=tuple(edited)),
         tuple(moved.items()),
         tuple(path for path in removed if path not in written),
-        tuple(restored),
+        tuple(restored.items()),
     )
+
+
+def _restored(arguments: Sequence[str]) -> list[str]:
+    """The files and folders that ``git`` with `arguments` sets to another state."""
+    at, folder = 0, "."
+    while arguments[at : at + 1] and arguments[at].startswith("-"):
+        if arguments[at] == "-C":
+            folder = arguments[at + 1] if at + 1 < len(arguments) else folder
+        at += 1 + (arguments[at] in _GIT_TAKES_VALUE)
+    name, rest = "".join(arguments[at : at + 1]), arguments[at + 1 :]
+    leaves = _LEAVES_FILES.get(name)
+    if name not in _OF_WORK_TREE or (leaves is not None and leaves.search(" ".join(rest))):
+        return []
+    start = rest.index("--") + 1 if "--" in rest else 0
+    paths = [path for path in rest[start:] if start or re.search(r"\.[A-Za-z]\w*$|^\.$|/$", path)]
+    if name == "restore" and not start:
+        paths = [path for path in rest if not path.startswith("-")]
+    is_of_paths = name in ("checkout", "restore") and paths
+    return [_join(folder, path) for path in paths] if is_of_paths else [folder]
 
 
 def _move_targets(arguments: Sequence[str]) -> list[str]:

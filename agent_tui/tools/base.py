@@ -13,13 +13,13 @@ from pydantic import BaseModel, ConfigDict
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, ToolDetails, ToolSpec
-from agent_tui.safe_paths import path_from, resolve_path
+from agent_tui.safe_paths import path_from, real_path, resolve_path
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.known_session import KnownSession, NoSessions, SessionFinder
 from agent_tui.tools.files.memory import FileMemory, NoOpenTexts, OpenTexts
+from agent_tui.tools.held_files import HeldFile, HeldFiles
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.output import EmitOutput
-from agent_tui.tools.sandbox.held import HeldFile
 from agent_tui.tools.shorten import OutputLimits
 
 Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outside"]
@@ -31,7 +31,6 @@ CommandPlace: TypeAlias = Literal["open", "inside", "outside"]
 
 TurnEnding: TypeAlias = Literal["", "done", "aborted"]
 """How the turn ends after a call; empty if it continues."""
-"""Begin a scope, leave the innermost one, or leave a loop early."""
 
 
 class ToolArguments(BaseModel):
@@ -49,9 +48,8 @@ class ToolOutput:
 
     `find_changes` finds which files a command changed, if that takes time: call it at most once,
     before anything else changes files. It raises nothing. `ends_turn` gives control to the user:
-    the turn ends this way after the reply's results. The user decides on `held` files:
-    `settle_held` does what they decided, whether one may stay, and returns where it is. `notice` is
-    for the user, beside the result.
+    the turn ends this way after the reply's results. The user decides on `held` files, and
+    `holder` does that. `notice` is for the user, beside the result.
     """
 
     for_model: str
@@ -61,7 +59,7 @@ class ToolOutput:
     find_changes: Callable[[], Awaitable[FileTouches]] | None = None
     ends_turn: TurnEnding = ""
     held: tuple[HeldFile, ...] = ()
-    settle_held: Callable[[HeldFile, bool], Awaitable[HeldFile]] | None = None
+    holder: HeldFiles | None = None
     notice: str = ""
 
 
@@ -333,7 +331,7 @@ class ToolContext:
     def display_name(self, path: Path) -> str:
         """`path` as shown to the model and the user: relative if inside the workspace."""
         path = path if self.scratch is None else self.scratch.name_inside(path)
-        return path_from(path, self.cwd.resolve())
+        return path_from(path, real_path(self.cwd))
 
 
 class Tool(Protocol[ArgumentsT]):

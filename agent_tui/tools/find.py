@@ -11,6 +11,7 @@ from pydantic import Field
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
+from agent_tui.safe_paths import real_path
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
 from agent_tui.tools.files.text_files import resolve_existing
@@ -68,7 +69,7 @@ class FindTool:
 def _format_matches(
     listed: RipgrepOutput, spec: GitIgnoreSpec, folder: Path, limit: int, context: ToolContext
 ) -> ToolOutput:
-    matched = _matching(listed, spec, folder, context.cwd.resolve())
+    matched = _matching(listed, spec, folder, real_path(context.cwd))
     is_complete = listed.is_complete
     if not matched:
         within = "" if is_complete else f" within {_SEARCH_TIME_S:.0f} s; give a smaller folder"

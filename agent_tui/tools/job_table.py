@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import Job
@@ -78,6 +79,7 @@ class JobTable:
 
     def __init__(self) -> None:
         self._jobs: dict[str, BackgroundCommand] = {}
+        self._awaited: list[ShellCommand] = []
         self._last = 0
         self._listener: Callable[[Job], None] | None = None
 
@@ -115,6 +117,27 @@ class JobTable:
             del self._jobs[id]
         self._tell(job)
         return job
+
+    @property
+    def awaited(self) -> tuple[ShellCommand, ...]:
+        """The commands whose results are waited for, and that `move_awaited` would move."""
+        return () if self.is_full else tuple(self._awaited)
+
+    @contextmanager
+    def awaiting(self, command: ShellCommand) -> Generator[None]:
+        """Let `move_awaited` move `command` to the background meanwhile."""
+        self._awaited.append(command)
+        try:
+            yield
+        finally:
+            self._awaited.remove(command)
+
+    def move_awaited(self) -> bool:
+        """Move the commands that are waited for to the background; false if there are none."""
+        awaited = self.awaited
+        for command in awaited:
+            command.move()
+        return bool(awaited)
 
     def find(self, id: str) -> BackgroundCommand | None:
         """The job with this id; None if there is none, or it was forgotten."""

@@ -1,7 +1,7 @@
 """The tools of a conversation. A new tool is one line here."""
 
 import difflib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
@@ -24,10 +24,9 @@ from agent_tui.tools.base import (
     UnderstoodCall,
 )
 from agent_tui.tools.bash import BashTool
+from agent_tui.tools.command_sandbox import NO_SANDBOX, CommandSandbox
 from agent_tui.tools.compact import CompactTool
-from agent_tui.tools.delegate import DelegateTool
 from agent_tui.tools.edit import EditTool
-from agent_tui.tools.explore import ExploreTool
 from agent_tui.tools.find import FindTool
 from agent_tui.tools.foreign_calls import translate_call
 from agent_tui.tools.git.changes import GitChanges
@@ -37,10 +36,7 @@ from agent_tui.tools.ls import LsTool
 from agent_tui.tools.plan import PlanTool
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.read import ReadTool
-from agent_tui.tools.recall import RecallTool
-from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.schema import bare_schema, coerce_arguments, compact_schema, explain_invalid
-from agent_tui.tools.scope import ScopeTool
 from agent_tui.tools.skill import SkillTool
 from agent_tui.tools.todo import TodoTool
 from agent_tui.tools.write import WriteTool
@@ -57,13 +53,13 @@ class ToolHost:
 
     Attributes:
         keeper: Starts processes.
-        sandbox: Where the model's commands run; None for no sandbox.
+        sandbox: Where the model's commands run.
         is_trusted: Whether git may run in a folder.
         settings: The user's settings.
     """
 
     keeper: ProcessKeeper
-    sandbox: Sandbox | None
+    sandbox: CommandSandbox
     is_trusted: Callable[[Path], bool]
     settings: Settings
 
@@ -71,7 +67,7 @@ class ToolHost:
 def default_toolbox(
     keeper: ProcessKeeper | None = None,
     *,
-    sandbox: Sandbox | None = None,
+    sandbox: CommandSandbox = NO_SANDBOX,
     is_trusted: Callable[[Path], bool] = lambda _cwd: True,
     settings: Settings | None = None,
     more: "Sequence[OfferedTool]" = (),
@@ -80,7 +76,7 @@ def default_toolbox(
 
     Args:
         keeper: Starts their processes; None creates one.
-        sandbox: Where the model's commands run; None for no sandbox.
+        sandbox: Where the model's commands run.
         is_trusted: Whether git may run in a folder.
         settings: For the tools of features; None for the defaults.
         more: Additional tools, offered last.
@@ -103,30 +99,22 @@ def default_toolbox(
         offer_tool(SkillTool()),
         offer_tool(PlanTool()),
         offer_tool(CompactTool()),
-        offer_tool(RecallTool()),
-        offer_tool(ScopeTool()),
-        offer_tool(ExploreTool()),
-        offer_tool(DelegateTool()),
-        *_tools_of_features(ToolHost(keeper, sandbox, is_trusted, settings or Settings())),
     )
+    own = _add_tools(own, ToolHost(keeper, sandbox, is_trusted, settings or Settings()))
     names = {tool.name for tool in own}
     if (taken := next((tool.name for tool in more if tool.name in names), None)) is not None:
         raise ValueError(f"{taken} is the name of a built-in tool. Rename yours.")
-    return ToolRegistry(
-        *own,
-        *more,
-        scratch=sandbox.scratch if sandbox is not None else _has_no_scratch,
-    )
+    return ToolRegistry(*own, *more, scratch=sandbox.scratch)
 
 
-def _tools_of_features(host: ToolHost) -> Iterator["OfferedTool"]:
-    for feature in own_features():
-        for name in feature.tools:
-            yield cast("Callable[[ToolHost], OfferedTool]", load_object(name))(host)
-
-
-def _has_no_scratch(_cwd: Path) -> None:
-    return None
+def _add_tools(own: Sequence["OfferedTool"], host: ToolHost) -> list["OfferedTool"]:
+    """`own` and the tools of features, each in its place."""
+    tools = [*own]
+    for name in (name for feature in own_features() for name in feature.tools):
+        tool = cast("Callable[[ToolHost], OfferedTool]", load_object(name))(host)
+        names = [one.name for one in tools]
+        tools.insert(names.index(tool.before) if tool.before in names else len(tools), tool)
+    return tools
 
 
 def _names_temporary(value: JsonValue) -> bool:
@@ -143,17 +131,21 @@ def _names_temporary(value: JsonValue) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool with its argument type hidden."""
+    """A tool with its argument type hidden.
+
+    `before` names the tool that it comes before in the order of use; without that one it is last.
+    """
 
     name: str
     describe: Callable[[], ToolSpec]
     describe_shortly: Callable[[], ToolSpec]
     check: Callable[[JsonObject], object]
     prepare: Callable[[JsonObject, ToolContext], PreparedCall]
+    before: str = ""
 
 
-def offer_tool(tool: Tool[ArgumentsT]) -> OfferedTool:
-    """`tool` with its description and argument checks."""
+def offer_tool(tool: Tool[ArgumentsT], *, before: str = "") -> OfferedTool:
+    """`tool` with its description and argument checks; `before` is that of `OfferedTool`."""
 
     def describe() -> ToolSpec:
         parameters = compact_schema(tool.arguments_type)
@@ -182,7 +174,7 @@ def offer_tool(tool: Tool[ArgumentsT]) -> OfferedTool:
         )  # by now the context holds the decision on the call
         return call if context.scratch is None else name_for_commands(call, context.scratch)
 
-    return OfferedTool(tool.name, describe, describe_shortly, check, prepare)
+    return OfferedTool(tool.name, describe, describe_shortly, check, prepare, before)
 
 
 class ToolRegistry:
@@ -197,7 +189,7 @@ class ToolRegistry:
     """
 
     def __init__(
-        self, *tools: OfferedTool, scratch: Callable[[Path], Scratch | None] = _has_no_scratch
+        self, *tools: OfferedTool, scratch: Callable[[Path], Scratch | None] = NO_SANDBOX.scratch
     ) -> None:
         self._scratch = scratch
         self._tools = {tool.name: tool for tool in tools}

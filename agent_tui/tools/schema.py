@@ -43,8 +43,8 @@ def coerce_arguments(arguments: JsonObject, arguments_type: type[BaseModel]) -> 
 
 
 _OWN_WORDS = {
-    "extra_forbidden": "no such argument",
-    "missing": "missing",
+    "extra_forbidden": "is not an argument",
+    "missing": "is missing",
     "string_unicode": "contains half of a surrogate pair, which is not a character",
 }
 """Our words for some mistakes, in place of pydantic's."""
@@ -59,8 +59,8 @@ def explain_invalid(error: ValidationError, arguments_type: type[BaseModel]) -> 
         where = ".".join(str(part) for part in detail["loc"]) or "arguments"
         message = _OWN_WORDS.get(detail["type"]) or detail["msg"]
         if detail["type"] in _WRONG_VALUES and len(detail["loc"]) == 1:
-            message = "is none of its values"  # which the signature lists
-        lines.append(f"{where}: {message}")
+            message = "is not one of its values"  # which the signature lists
+        lines.append(f"{where} {message}" if message.startswith("is ") else f"{where}: {message}")
     return "\n".join([*lines, f"Expected: {_signature(compact_schema(arguments_type))}"])
 
 

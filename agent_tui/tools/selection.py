@@ -18,46 +18,32 @@ _FOR_OTHERS: Final = "edit"
 _FOR_PATCHERS: Final = "apply_patch"
 
 
-_FOR_LARGE_WINDOWS: Final = frozenset({"explore", "delegate"})
-_LARGE_WINDOW = 60_000
-"""Tokens. A helper has the same window: in a smaller one it has little space to read, and models
-with such windows seldom use helpers well."""
-
 _RUNS_COMMANDS: Final = "bash"
 _LEAVING: Final = frozenset({"outside", "why"})
 _FOR_SKILLS: Final = "skill"
-_FOR_WRITING_HELPERS: Final = "delegate"
 _FOR_PLANNING: Final = "plan"
-_WRITING: Final = frozenset({"edit", "apply_patch", "write", "delegate"})
+_WRITING: Final = frozenset({"edit", "apply_patch", "write"})
 
 
 def select_tools(
     specs: Sequence[ToolSpec],
     model_id: str,
-    window: int = 0,
     *,
     is_planning: bool = False,
     has_skills: bool = False,
     has_sandbox: bool = False,
-    has_writing_helpers: bool = False,
 ) -> tuple[ToolSpec, ...]:
     """`specs` without tools that do not suit a model.
 
     Args:
         specs: All tools.
         model_id: Selects the editing tool that the model was trained on.
-        window: Tokens; with a small window there are no helpers. 0 if unknown.
         is_planning: Whether it plans: then it can submit a plan, but not write. Plans are mostly
             requested at the start, where a changed prompt costs little.
         has_skills: Whether there are skills that it could load.
         has_sandbox: Whether commands run in a sandbox, so that one can ask to leave it.
-        has_writing_helpers: Whether helpers may change files.
     """
     left_out = {_FOR_OTHERS if _TRAINED_ON_PATCHES.search(model_id) else _FOR_PATCHERS}
-    if 0 < window < _LARGE_WINDOW:
-        left_out |= _FOR_LARGE_WINDOWS
-    if not has_writing_helpers:
-        left_out.add(_FOR_WRITING_HELPERS)
     if not has_skills:
         left_out.add(_FOR_SKILLS)
     left_out |= _WRITING if is_planning else {_FOR_PLANNING}

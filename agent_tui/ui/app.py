@@ -114,6 +114,7 @@ class AgentApp(App[UiOutcome]):
         self._load = load
         self._before_loading = before_loading
         self._early_drafts: list[Draft] = []
+        self._knows_how_to_copy = False
         self._leaves_until = float("-inf")
         self._theme_to_mend = self.theme if asks_background else ""
         self.use_keys(KeyMap())
@@ -350,7 +351,10 @@ class AgentApp(App[UiOutcome]):
         """The user answered."""
         self.view.person_acted()
         self.prompt.area.note_answer(event.key)
-        self.view.hold_reason(event.request_id, event.reason)
+        if event.answer.choice == "no":
+            self.view.hold_reason(event.request_id, event.reason)
+        elif not event.reason.is_empty:
+            self.controller.comment(event.reason)
         self.controller.answer_approval(event.request_id, event.answer)
         if not self.controller.turns.is_running:
             self.view.give_back_reasons()
@@ -456,6 +460,13 @@ class AgentApp(App[UiOutcome]):
         else:
             self.controller.interrupt()
 
+    def on_text_selected(self) -> None:
+        """Say once which key copies what the mouse selected."""
+        if self._knows_how_to_copy or not self.screen.get_selected_text():
+            return
+        self._knows_how_to_copy = True
+        self.notify(f"{keys_in_force().first_key('clear_or_leave')} copies the selection.")
+
     def action_clear_or_leave(self) -> None:
         """Ctrl+C: copy a selection, stop what runs, or clear the prompt; the second press exits.
 
@@ -503,8 +514,13 @@ class AgentApp(App[UiOutcome]):
             self.controller.front.leave()
 
     def action_next_permission_mode(self) -> None:
-        """Shift+Tab: the next mode in turn."""
-        self.controller.next_permission_mode()
+        """Shift+Tab: the next mode in turn; at a question about an edit, yes to all edits."""
+        if not self.view.widgets.approval.accept_edits():
+            self.controller.next_permission_mode()
+
+    def action_move_to_background(self) -> None:
+        """Ctrl+B: the running command becomes a job."""
+        self.controller.dispatch("/background")
 
     def action_take_back_queue(self) -> None:
         """Alt+Up: return queued messages to the prompt."""

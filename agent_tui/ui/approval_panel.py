@@ -52,7 +52,17 @@ _QUESTIONS = {
     "plan": "Follow this plan?",
 }
 AnswerKind = Literal[
-    "once", "session", "project", "parts", "project_parts", "rule", "edit", "no", "words"
+    "once",
+    "edits",
+    "session",
+    "project",
+    "parts",
+    "project_parts",
+    "rule",
+    "comment",
+    "edit",
+    "no",
+    "words",
 ]
 
 
@@ -91,10 +101,14 @@ def answers_to(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
     """All answers to `request`; those that make a rule only if that is allowed."""
     if request.body_kind == "plan":
         return _PLAN_ANSWERS
+    key = keys_in_force().first_key("permission_mode")
+    all_edits = PanelAnswer("a", "edits", "Yes, and all edits in this session", key)
     return (
         PanelAnswer("y", "once", "Yes, once"),
+        *((all_edits,) if request.is_edit else ()),
         *(_rule_answers(request) if request.session_rule else ()),
-        PanelAnswer("n", "no", "No"),
+        PanelAnswer("c", "comment", "Yes, and say what to do next"),
+        PanelAnswer("n", "no", "No, and stop"),
         PanelAnswer("e", "words", "No, and say what to do instead"),
     )
 
@@ -116,8 +130,9 @@ def _rule_answers(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
         PanelAnswer("s", "parts", "Yes, with rules for this session", parts),
         PanelAnswer("w", "project_parts", "Yes, with rules in this project", "the same rules"),
     )
+    session = PanelAnswer("a", "session", "Yes, for this session", whole)
     return (
-        PanelAnswer("a", "session", "Yes, for this session", whole),
+        *(() if request.is_edit else (session,)),
         PanelAnswer("p", "project", "Yes, always in this project", whole),
         *(by_parts if parts else ()),
         PanelAnswer("r", "rule", "Yes, with a rule you edit", "for this session"),
@@ -169,7 +184,7 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     @dataclass
     class Answered(Message):
-        """The user answered, with `key` or by a click; `reason` is what they wrote."""
+        """The user answered, with `key` or by a click; `reason` is what they wrote with it."""
 
         request_id: str
         answer: ApprovalAnswer
@@ -205,6 +220,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._burst = AnswerBurst(self._give_by_key, self.set_timer, lambda: early.burst_s)
         self._words = LinesField(id="approval-words")
         self._rule = Input(id="approval-rule", placeholder="bash(pytest *)", compact=True)
+        self._is_comment = False
         self.is_armed = False
         self.display = False
 
@@ -292,6 +308,14 @@ class ApprovalPanel(Vertical, can_focus=True):
         """Write held keys into the prompt, as something else than an answer follows."""
         self._early.write_held()
 
+    def accept_edits(self) -> bool:
+        """Answer that all edits may be made; false if no such question takes answers."""
+        answer = next((each for each in self._answers if each.choice == "edits"), None)
+        if answer is None or not self.is_armed or self.request is None:
+            return False
+        self._give(answer)
+        return True
+
     def edit_plan(self) -> None:
         """Let the user edit the plan in question in their editor."""
         if self.asks_about_plan and (request := self.request) is not None:
@@ -306,9 +330,11 @@ class ApprovalPanel(Vertical, can_focus=True):
         match answer.choice:
             case "edit":
                 self.edit_plan()
-            case "words":
+            case "words" | "comment":
                 self._list.mark(self._answers.index(answer))
+                self._is_comment = answer.choice == "comment"
                 asked = "What is missing?" if is_plan else "What should be done instead?"
+                asked = "What should be done next?" if self._is_comment else asked
                 self._words.placeholder = f"{asked} (esc: back)"
                 self._write_in(self._words, f"enter sends · {new_line_hint()} · esc back")
             case "rule":
@@ -319,7 +345,7 @@ class ApprovalPanel(Vertical, can_focus=True):
             case "parts" | "project_parts":
                 lasts = "session" if answer.choice == "parts" else "project"
                 self._answer(request, ApprovalAnswer(lasts, rules=request.part_rules), key)
-            case "once" | "session" | "project" | "no":
+            case "once" | "edits" | "session" | "project" | "no":
                 given = ApprovalAnswer(answer.choice, plan=request.body if is_plan else "")
                 self._answer(request, given, key)
 
@@ -372,6 +398,8 @@ class ApprovalPanel(Vertical, can_focus=True):
             reason = self._words.draft.trim()
             self._words.load(Draft())
             answer = ApprovalAnswer("no", reason.sent_text)
+            if self._is_comment:
+                answer = ApprovalAnswer("once")
             self.post_message(self.Answered(request.id, answer, "enter", reason))
 
     @on(Input.Submitted)

@@ -22,7 +22,7 @@ from agent_tui.ui.chat.lines_above_prompt import (
     FeatureLines,
     PlanView,
     QueueView,
-    TourView,
+    StepsView,
 )
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.controller import Controller, ControllerPorts
@@ -30,7 +30,7 @@ from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.prompt.completion import PromptSources, no_resources
+from agent_tui.ui.prompt.completion import PromptSources
 from agent_tui.ui.prompt.draft_keeper import DraftKeeper
 from agent_tui.ui.prompt.file_index import FileIndex
 from agent_tui.ui.questions import EarlyKeys
@@ -73,7 +73,7 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
         standing=FeatureLines(),
         approval=approval,
         queue=QueueView(),
-        tour=TourView(window.prompt, is_tour=options.is_demo),
+        steps=StepsView(window.prompt, options.demo),
         cold=ColdLine(options.runtime.cold_price),
         activity=ActivityLine(options.clock, options.runtime.services.wall_clock),
         prompt=window.prompt,
@@ -91,7 +91,7 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
     registry = load_commands(options.services.plugins)
     front = ScreenFront(window, options, view, turns, registry, setup)
     prompt_files = PromptFileCommands(
-        registry, options.runtime, lambda text: view.say(text, "warning"), options.services.servers
+        registry, options.runtime, options.services.servers, lambda text: view.say(text, "warning")
     )
     sources = _prompt_sources(options, registry, front, prompt_files)
 
@@ -137,6 +137,6 @@ def _prompt_sources(
         FileIndex(lambda: runtime.conversation.cwd, relative_files, options.clock),
         PromptHistory(options.history_file),
         lambda: image_refusal(runtime.conversation.model_info),
-        resources=servers.resource_choices if servers else no_resources,
+        resources=servers.resource_choices,
         look_for_commands=prompt_files.refresh,
     )

@@ -19,10 +19,9 @@ from agent_tui.commands.core.registry import (
     UnknownCommand,
     parse_command,
 )
-from agent_tui.commands.permissions import FULL_MODE_QUESTION, PERMISSION_MODES
+from agent_tui.commands.permissions import PERMISSION_MODES
 from agent_tui.commands.sessions import continue_wait, resume_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
-from agent_tui.config import PermissionMode
 from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
 from agent_tui.ui.options import UiOptions
@@ -71,6 +70,7 @@ class ControllerPorts:
         start_work: Runs a coroutine in a task of the app's.
         read_files: Reads the prompt history and what else the screen keeps in files.
         refresh_commands: Looks for prompt files; true if they changed.
+        left: What to tell the user about files that commands left, once the session is closed.
         set_up_model: Offers the ways to a first model where that is wanted at the start.
         close: Ends what the screen itself runs.
     """
@@ -97,12 +97,14 @@ class Controller:
         turns: Runs activities.
         front: What commands act on.
         refresh_commands: Looks for prompt files; true if they changed.
+        left: What to tell the user about files that commands left, once the session is closed.
     """
 
     def __init__(
         self, options: UiOptions, registry: CommandRegistry, ports: ControllerPorts
     ) -> None:
         self.options = options
+        self.left: tuple[str, ...] = ()
         self.registry = registry
         self.turns = ports.turns
         self._ports = ports
@@ -110,7 +112,7 @@ class Controller:
         self.front = ports.front
         self.refresh_commands = ports.refresh_commands
         self._escaped_at: float | None = None
-        self._may_be_full = False
+        self._was_full = False
         self._is_looking = False
 
     @property
@@ -129,12 +131,7 @@ class Controller:
         options = self.options
         self.front.warm_up()
         self.runtime.listen_to_jobs(lambda event: self.front.show_events((event,)))
-        if (servers := options.services.servers) is not None:
-            from agent_tui.commands.core.forms import form_filler
-
-            servers.let_answer(form_filler(self.front))
-            servers.listen(lambda text: self._view.say(text, "warning"))
-            servers.start(self.runtime.conversation.cwd)
+        self._start_servers()
         opens_another = bool(options.resume) or options.opens_picker
         if not options.resume:
             self._view.redraw()
@@ -157,6 +154,14 @@ class Controller:
             await continue_wait(self.front)
         self.turns.listen(self._look_between_turns)
         self._look_between_turns()
+
+    def _start_servers(self) -> None:
+        from agent_tui.commands.core.forms import form_filler
+
+        servers = self.options.services.servers
+        servers.let_answer(form_filler(self.front))
+        servers.listen(lambda text: self._view.say(text, "warning"))
+        servers.start(self.runtime.conversation.cwd)
 
     def _look_between_turns(self) -> None:
         """Begin to look for what features have to say, unless that is under way."""
@@ -205,7 +210,7 @@ class Controller:
         """Let the running turn record its state, then close the session and its services."""
         await self.turns.stop()
         await self._ports.close()
-        await self.runtime.aclose()
+        self.left = tuple(notice.text for notice in await self.runtime.aclose())
         await self.options.close()
 
     # What is sent
@@ -216,6 +221,11 @@ class Controller:
         if not (self.turns.is_running or parse_command(draft.full_text)):
             self._view.follow_end()
         self.dispatch(draft.full_text, draft)
+
+    def comment(self, draft: Draft) -> None:
+        """Store a message given with an approval and deliver it to the model next."""
+        self._view.message_sent(draft)
+        self.turns.queue(draft)
 
     def dispatch(self, text: str, draft: Draft | None = None) -> None:
         """Run a command or a shell command, or send a message (`draft`, if `text` is from one)."""
@@ -277,23 +287,11 @@ class Controller:
         return not self.turns.is_stopping and self.turns.interrupt()
 
     def next_permission_mode(self) -> None:
-        """Shift+Tab: select the next mode; asks before full mode the first time."""
-        place = PERMISSION_MODES.index(self.runtime.conversation.permissions.mode) + 1
-        mode = PERMISSION_MODES[place % len(PERMISSION_MODES)]
-        if mode == "full" and not self._may_be_full:
-            self._ports.start_work(self._ask_about_full())
-        else:
-            self._use_mode(mode)
-
-    async def _ask_about_full(self) -> None:
-        answer = await self.front.ask(FULL_MODE_QUESTION)
-        if answer is None:
-            return
-        self._may_be_full = self._may_be_full or answer == "full"
-        self._use_mode(answer)
-
-    def _use_mode(self, mode: PermissionMode) -> None:
-        self.runtime.sessions.use_mode(mode)
+        """Shift+Tab: select the next mode; full mode only if the user was in it before."""
+        now = self.runtime.conversation.permissions.mode
+        self._was_full = self._was_full or now == "full"
+        modes = PERMISSION_MODES if self._was_full else PERMISSION_MODES[:-1]
+        self.runtime.sessions.use_mode(modes[(modes.index(now) + 1) % len(modes)])
         self._view.refresh_status()
 
     def answer_approval(self, request_id: str, answer: ApprovalAnswer) -> None:

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from agent_tui import events
 from agent_tui.attachments import without_attachments
+from agent_tui.commands.attached_files import describe_attached
 from agent_tui.commands.context import warning_text
 from agent_tui.commands.core.front import Level
 from agent_tui.commands.event_lines import event_line, limit_wait_reason
@@ -121,7 +122,8 @@ class EventView:
                 has_title = event.title != event.name  # a call that is refused immediately has none
                 title = event.title if has_title else call_title(event.name, event.arguments)
                 self._begin(ToolBlock(event.call_id, event.name, title))
-                self._relabel(f"Running {event.name}", 0)
+                since = self._clock() if event.name == "bash" else 0.0
+                self._relabel(f"Running {event.name}", 0, command_since=since)
             case events.ToolOutputDelta():
                 chat.append_tool_output(event.call_id, event.text, event.skipped_lines)
             case events.ToolFinished():
@@ -199,7 +201,7 @@ class EventView:
             case _:
                 assert_never(event)
         self.status.follow(event)
-        self.widgets.tour.follow(event)
+        self.widgets.steps.follow(event)
 
     def _user_block(self, event: events.UserMessageAdded) -> UserBlock:
         if event.image_count:
@@ -209,7 +211,8 @@ class EventView:
                         return user_block(message)
                     case _:
                         pass
-        return UserBlock(without_attachments(event.text))
+        attached = describe_attached(event.text)
+        return UserBlock(without_attachments(event.text), attached=attached)
 
     def begin(self) -> None:
         """Prepare for an activity; hides what is shown while nothing runs."""
@@ -270,7 +273,7 @@ class EventView:
     def refresh_status(self) -> None:
         """Update what is around the chat."""
         self.status.refresh()
-        self.widgets.tour.show_step()  # it names keys
+        self.widgets.steps.show_step()  # it names keys
 
     def follow_end(self) -> None:
         """Go to the newest message."""
@@ -369,11 +372,11 @@ class EventView:
             )
         )
 
-    def _relabel(self, label: str, chars: int) -> None:
+    def _relabel(self, label: str, chars: int, *, command_since: float = 0.0) -> None:
         state = self.widgets.activity.state
         if state is None:
             self._work(label)
-        elif label != state.label or chars:
+        elif label != state.label or chars or command_since:
             total = state.output_chars + chars
             self.widgets.activity.show(
                 replace(
@@ -383,6 +386,7 @@ class EventView:
                     until=0.0,
                     detail="",
                     awaited_since=0.0,
+                    command_since=command_since,
                 )
             )
 

@@ -38,7 +38,7 @@ from agent_tui.config import Settings, TerminalStateSetting
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent
 from agent_tui.key_actions import KeyMap, keys_in_force
-from agent_tui.permissions.rule_sources import UnreadRules
+from agent_tui.permissions.rule_book import UnreadRules
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.first_run.setup import ModelSetup
@@ -227,8 +227,8 @@ class ScreenFront:
         return edit_file(self._app, path)
 
     async def set_up_model(self) -> bool:
-        """Offer ways to get a first model; false if the program started with one."""
-        return await self._setup.choose()
+        """Offer ways to get a first model; false if there is one."""
+        return not self._setup.has_model and await self._setup.choose()
 
     def warm_up(self) -> None:
         """Prepare the model in use while the user types."""
@@ -285,13 +285,13 @@ class ScreenFront:
         picker = ThemePicker(self.theme_names, self.theme_in_use, self.set_theme)
         return await self.show_screen(picker)
 
-    def show_tour(self, is_shown: bool | None) -> bool:
-        """Show or hide the steps of the tour."""
-        return self._view.widgets.tour.turn(is_shown)
+    def show_steps(self, is_shown: bool | None) -> bool:
+        """Show or hide the steps of the demo."""
+        return self._view.widgets.steps.turn(is_shown)
 
-    def start_tour(self) -> None:
-        """Leave this conversation for the tour."""
-        self._window.leave(UiOutcome(wants="demo"))
+    def start_demo(self) -> None:
+        """Leave this conversation for the demo."""
+        self._window.leave(UiOutcome(wants_demo=True))
 
     @property
     def is_mouse_on(self) -> bool:

@@ -29,6 +29,7 @@ APP_BINDINGS: tuple[Binding, ...] = (
     _binding("toggle_details", "toggle_details"),
     _binding("toggle_thinking", "toggle_thinking"),
     _binding("external_editor", "edit_outside"),
+    _binding("background", "move_to_background", priority=True),
     _binding("find", "find", priority=True),
     _binding("take_back_queue", "take_back_queue"),
     _binding("mouse", "switch_mouse", priority=True),
@@ -56,7 +57,15 @@ def bind_keys(bindings: Iterable[Binding], keys: KeyMap) -> list[Binding]:
 
 
 NOT_OVER_SCREENS = frozenset(
-    {"leave_if_empty", "next_permission_mode", "scroll_chat", "chat_home", "chat_end", "find"}
+    {
+        "leave_if_empty",
+        "next_permission_mode",
+        "move_to_background",
+        "scroll_chat",
+        "chat_home",
+        "chat_end",
+        "find",
+    }
 )
 """Actions that do nothing while a screen lies above the chat."""
 
@@ -95,6 +104,7 @@ _GUIDE = (
     PageSection(
         "Running",
         (
+            ("{background}", "move the running command to the background (/background)"),
             ("{palette}", "find any command or action; in a menu: ctrl+p up, ctrl+n down"),
             ("{paste_image}", "attach the image on the clipboard"),
             ("{help}", "all commands and keys, on an empty prompt"),
@@ -103,16 +113,19 @@ _GUIDE = (
                 "{interrupt} twice",
                 "go back to an earlier message, while nothing runs (/tree)",
             ),
-            ("{permission_mode}", "next permission mode: ask, accept-edits, plan, full"),
+            (
+                "{permission_mode}",
+                "next permission mode: ask, accept-edits, plan; /mode full for full",
+            ),
             (
                 "up down enter",
                 "choose an answer to any question, once you stop typing for a second; "
                 "letters and digits answer too; j, k scroll",
             ),
             (
-                "y a p s w r g n e",
-                "yes: once, this session, this project, with rules; g edits a plan; "
-                "no; no, with instructions",
+                "y a p s w r c g n e",
+                "yes: once, this session or all edits, this project, with rules, with what comes "
+                "next; g edits a plan; no; no, with instructions",
             ),
         ),
     ),

@@ -1,51 +1,42 @@
 """What the screen is built from; filled in by the composition root."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+
+from textual.screen import Screen
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.demo import Demo
 from agent_tui.commands.core.front import CommandServices
-from agent_tui.config import SettingProblem, Settings
-from agent_tui.local_models.model import Offer, PullProgress
-from agent_tui.providers.accounts.device import Account, DeviceCode
+from agent_tui.config import Settings
+from agent_tui.config.loading import SettingProblem
+from agent_tui.providers.accounts import Account, DeviceCode
 from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.status.status_script import StatusScript
 
 
-class LocalModels(Protocol):
-    """The built-in model of this machine, and how to get it."""
+@dataclass(frozen=True, slots=True)
+class ModelOffer:
+    """A small model for this machine that the user can download.
 
-    @property
-    def offer(self) -> Offer:
-        """What can be pulled."""
-        ...
+    Attributes:
+        model: Its reference once it is there.
+        choice: What the user chooses to get it, such as ``Get SmolLM2``.
+        details: What it needs and what to expect, in a few words each.
+        can_run: Whether models can run on this machine yet. If not, the screen says what is
+            missing.
+        make_screen: Makes the screen that offers the download and shows its progress, given a
+            clock in monotonic seconds. It returns the model; None if the user left without it.
+    """
 
-    @property
-    def problem(self) -> str:
-        """Why no model can run on this machine yet, empty if one can.
-
-        Says what is missing and, on a separate line, the command that fixes it.
-        """
-        ...
-
-    @property
-    def folder(self) -> Path:
-        """Where the model's file is put."""
-        ...
-
-    async def pull(self, on_progress: Callable[[PullProgress], None]) -> ModelRef:
-        """Fetch the model and return its reference; on cancellation, the part fetched is kept.
-
-        `on_progress` may be called in any thread, any number of times.
-
-        Raises:
-            AgentTuiError: It could not be fetched; the message says what to do.
-        """
-        ...
+    model: ModelRef
+    choice: str
+    details: Sequence[str]
+    can_run: Callable[[], bool]
+    make_screen: Callable[[Callable[[], float]], Screen[ModelRef]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +61,8 @@ class FirstRun:
         find_at: The models of the server at an address, which are listed from then on.
         accounts: What the user can sign in to.
         sign_in: Signs in to one of them, and shows the code to enter.
-        has_tour: Offer the tour.
+        is_start: Whether the program has just started, so that the user can also look around.
+        demo: The demo to offer; None for none.
     """
 
     keys: tuple[KeyChoice, ...]
@@ -78,7 +70,8 @@ class FirstRun:
     find_at: Callable[[str], Awaitable[tuple[FoundModel, ...]]]
     accounts: tuple[Account, ...]
     sign_in: Callable[[Account, Callable[[DeviceCode], object]], Awaitable[None]]
-    has_tour: bool = True
+    is_start: bool = True
+    demo: Demo | None = None
 
 
 async def _nothing() -> None:
@@ -103,8 +96,8 @@ class UiOptions:
         resume: A session to open at the start (``-r ID``, ``-c``), by path, id or name.
         keeps_model: Keep the runtime's model instead of the opened session's.
         opens_picker: Open the session picker at the start (``-r`` without an id).
-        first_run: What the chooser offers if no model can be used, or in the tour; None if one can.
-        local: The built-in model; None leaves it out of the chooser.
+        first_run: What the chooser offers if no model can be used, or in a demo; None if one can.
+        local: The model to download; None leaves it out of the chooser.
         pull_first: Ask at the start whether to download `local` (``--local``).
         warm: Prepares the provider and the present model. It runs in the background after the first
             paint, and again once the user has chosen a model at the first run. An `AgentTuiError`
@@ -114,8 +107,7 @@ class UiOptions:
         onboarding_file: Stores the number of sent messages, which ends the hints. None shows none.
         session_dir: The folder of sessions from the command line, for the hint how to resume;
             empty if it named none.
-        welcome: A line under the program's name in an empty chat.
-        is_demo: Whether this is the tour, which the status bar says.
+        demo: The demo that this is; None if it is none.
         sandbox_word: Returns how commands in a folder run, for the status bar; may block.
         status_script: The user's command for the status line; None if there is none.
         approval_quiet_s: Seconds without a key before an approval takes keys.
@@ -132,15 +124,14 @@ class UiOptions:
     keeps_model: bool = False
     opens_picker: bool = False
     first_run: FirstRun | None = None
-    local: LocalModels | None = None
+    local: ModelOffer | None = None
     pull_first: bool = False
     warm: Callable[[], Awaitable[None]] = _nothing
     close: Callable[[], Awaitable[None]] = _nothing
     history_file: Path | None = None
     onboarding_file: Path | None = None
     session_dir: str = ""
-    welcome: str = ""
-    is_demo: bool = False
+    demo: Demo | None = None
     sandbox_word: Callable[[Path], str] = _not_special
     status_script: StatusScript | None = None
     approval_quiet_s: float = QUIET_S

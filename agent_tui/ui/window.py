@@ -59,7 +59,7 @@ class Window:
             return await answer
         except asyncio.CancelledError:
             self._keep_unsent(screen)
-            if screen.is_current:
+            if screen.is_current and len(self.app.screen_stack) > 1:  # else the program ends
                 self.app.pop_screen()
             raise
 

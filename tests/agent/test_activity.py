@@ -5,6 +5,7 @@ import pytest
 
 from agent_tui.agent.activity import Activity
 from agent_tui.events import Notice
+from tests.support.patience import PATIENCE_S
 
 
 def note(text):
@@ -122,4 +123,4 @@ async def test_an_abort_before_the_first_step_still_lets_the_work_record_its_end
     watching = asyncio.create_task(collect(activity))
     await asyncio.sleep(0)  # the watcher has started the work's task, which has not run yet
     activity.abort()
-    assert await asyncio.wait_for(watching, 10) == ["begun", "recorded"]
+    assert await asyncio.wait_for(watching, PATIENCE_S) == ["begun", "recorded"]

@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.part import Answer, CallAnswer, Part
+from agent_tui.agent.part import Answer, CallAnswer, Host, Part
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.user_message import NewMessage
 from agent_tui.events import (
@@ -19,12 +19,13 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.feature import Feature
-from agent_tui.messages import JsonObject, ToolCall
+from agent_tui.messages import JsonObject, ToolCall, ToolSpec
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry
+from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry, MessageEntry
+from agent_tui.sessions.replay.scope_entries import ScopeEnter, ScopePending, mark_entry
 from agent_tui.tools.base import Ability, ToolContext, ToolOutput
 from agent_tui.tools.compact import CompactTool
-from tests.support.runtime import MODEL, Script, Stage, collect, of_kind
+from tests.support.runtime import Script, Stage, collect, of_kind
 
 
 class Diary(Part):
@@ -63,8 +64,7 @@ FEATURES = tuple(
 
 
 def runtime_with_parts(stage: Stage, script: Script) -> AgentRuntime:
-    services = replace(stage.runtime(script).services, features=FEATURES)
-    return AgentRuntime(services, MODEL, stage.workspace, "full")
+    return stage.runtime(script, features=FEATURES)
 
 
 async def test_the_first_open_part_takes_messages_and_continues_the_work(stage: Stage):
@@ -78,6 +78,66 @@ async def test_the_first_open_part_takes_messages_and_continues_the_work(stage: 
     assert first.driven == ["mine", "(continued)"]
     assert second.driven == []
     assert events[-1] == TurnFinished("done")
+
+
+class Last(Part):
+    """Has a last step to take, which new work makes needless."""
+
+    steps: ClassVar[list[str]] = []
+    goes_on: ClassVar[bool] = False
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self.waits = False
+
+    @property
+    def must_finish(self) -> bool:
+        return self.waits
+
+    async def finish(self, emit: Emit) -> bool:
+        self.waits = False
+        self.steps.append("finished")
+        if not self.goes_on:
+            emit(TurnFinished("done"))
+        return self.goes_on
+
+    def before_work(self, emit: Emit) -> None:
+        self.waits = False
+        self.steps.append("new work")
+
+    def opening_notices(self) -> Sequence[Notice]:
+        return (Notice("warning", "A step is left."),)
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_a_last_step_comes_before_other_unfinished_work(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, goes_on: bool
+):
+    monkeypatch.setattr(Last, "steps", [])
+    monkeypatch.setattr(Last, "goes_on", goes_on)
+    features = (*FEATURES, Feature("Last", part=f"{__name__}:Last"))
+    runtime = stage.runtime([Reply(text="One.")] * 3, features=features)
+    diary, last = runtime.part(Diary), runtime.part(Last)
+    diary.has_begun = last.waits = True
+    assert runtime.is_unfinished
+    events = await collect(runtime.continue_turn())
+    assert diary.driven == ["(continued)"] * goes_on
+    assert Last.steps == ["finished"]
+    assert events[-1] == TurnFinished("done")
+    last.waits = True
+    await collect(runtime.submit("Something else."))
+    assert Last.steps == ["finished", "new work"]
+    assert diary.driven[-1] == "Something else."
+
+
+async def test_a_part_says_what_is_unfinished_in_a_session_that_is_opened(stage: Stage):
+    earlier = stage.runtime([Reply(text="One.")])
+    await collect(earlier.submit("Hello."))
+    await earlier.aclose()
+    features = [Feature("Last", part=f"{__name__}:Last")]
+    runtime = stage.runtime([], features=features)
+    events = await runtime.sessions.open(str(earlier.conversation.log.path))
+    assert Notice("warning", "A step is left.") in events
 
 
 async def test_work_of_a_part_is_an_activity_of_the_conversation(stage: Stage):
@@ -107,6 +167,50 @@ async def test_each_session_has_its_own_parts_but_a_compaction_takes_them_along(
     assert runtime.part(Diary) is not part
 
 
+class Narrow(Part):
+    """Offers no tool that writes, nor any in a small window; knows a way back."""
+
+    def offered(
+        self, specs: Sequence[ToolSpec], window: int, *, is_planning: bool
+    ) -> Sequence[ToolSpec]:
+        return [spec for spec in specs if spec.name != "write"] if window > 20_000 else []
+
+    async def way_back(self, folder: Path, session: str) -> str:
+        return f"{folder.name} is back for {session}"
+
+
+class Late(Narrow):
+    """Is asked after it, and is never heard about the way."""
+
+    def offered(
+        self, specs: Sequence[ToolSpec], window: int, *, is_planning: bool
+    ) -> Sequence[ToolSpec]:
+        assert "write" not in [spec.name for spec in specs]
+        return [spec.model_copy(update={"description": "."}) for spec in specs]
+
+    async def way_back(self, folder: Path, session: str) -> str:
+        return "unheard"
+
+
+async def test_parts_say_in_their_order_what_the_model_is_offered(stage: Stage):
+    features = [Feature(one.__name__, part=f"{__name__}:{one.__name__}") for one in (Narrow, Late)]
+    runtime = stage.runtime([Reply(text="One.")], features=features)
+    await collect(runtime.submit("Hello."))
+    (request,) = stage.model.requests
+    assert "edit" in [tool.name for tool in request.tools]
+    assert "write" not in [tool.name for tool in request.tools]
+    assert {tool.description for tool in request.tools} == {"."}
+    small = stage.runtime([Reply(text="One.")], features=features, window=20_000)
+    assert small.conversation.prompt.tools == ()
+
+
+async def test_the_first_part_that_knows_says_how_to_return(stage: Stage):
+    features = [Feature(one.__name__, part=f"{__name__}:{one.__name__}") for one in (Narrow, Late)]
+    sessions = stage.runtime([], features=[FEATURES[0], *features]).sessions
+    assert await sessions.how_to_return(Path("/x/fix"), "1a") == "fix is back for 1a"
+    assert await stage.runtime([], features=FEATURES).sessions.how_to_return(Path("/x"), "1") == ""
+
+
 async def test_parts_are_closed_with_the_program(stage: Stage, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Diary, "closed", [])
     runtime = runtime_with_parts(stage, [])
@@ -131,13 +235,35 @@ async def test_entries_of_a_deleted_feature_are_kept_and_passed_over(tmp_path: P
     assert path is not None
     await runtime.aclose()
     before = path.read_bytes()
-    without = replace(stage.runtime([Reply(text="Two.")]).services, features=())
-    later = AgentRuntime(without, MODEL, stage.workspace, "full")
+    later = stage.runtime([Reply(text="Two.")], features=())
     await later.sessions.open(str(path))
     events = await collect(later.submit("Go on."))
     assert of_kind(events, TurnFinished) == [TurnFinished("done")]
     await later.aclose()
     assert path.read_bytes().startswith(before)
+
+
+async def test_without_loops_the_summary_of_one_still_stands_for_its_rounds(stage: Stage):
+    runtime = stage.runtime([Reply(text="I looked at a.py."), Reply(text="And at b.py.")])
+    log = runtime.conversation.log
+    begun = log.append(mark_entry(ScopeEnter(kind="loop", label="loop 2x: look")))
+    for name in ("a.py", "b.py"):
+        await collect(runtime.submit(f"Look at {name}."))
+    rounds = tuple(entry.id for entry in log.path_entries() if isinstance(entry, MessageEntry))
+    ended = ScopePending(scope=begun.id, kind="loop", label="loop 2x: look", entries=rounds)
+    log.append(mark_entry(ended))
+    log.append(mark_entry(ended.exit_with("Both are fine.")))
+    log.append(mark_entry(ended))
+    await runtime.aclose()
+    later = stage.runtime([Reply(text="Yes.")], features=())
+    events = await later.sessions.open(str(log.path))
+    assert not [one for one in of_kind([*events], Notice) if "loop" in one.text]
+    assert not later.is_unfinished
+    await collect(later.submit("Are they?"))
+    (request,) = stage.model.requests
+    said = "\n".join(message.text for message in request.messages)
+    assert "Both are fine." in said
+    assert "Look at a.py." not in said
 
 
 class Weather(Ability):
@@ -165,10 +291,10 @@ async def test_tools_ask_for_what_a_part_offers_by_its_class(
         return ToolOutput("It is sunny.")
 
     monkeypatch.setattr(CompactTool, "run", look)
-    services = replace(stage.runtime([looks, Reply(text="Sun.")] * 2).services, features=[feature])
-    await collect(AgentRuntime(services, MODEL, stage.workspace, "full").submit("Go."))
+    script = [looks, Reply(text="Sun.")]
+    await collect(stage.runtime(script, features=[feature]).submit("Go."))
     assert [type(one) for one in found] == [Station]
-    without = AgentRuntime(replace(services, features=()), MODEL, stage.workspace, "full")
+    without = stage.runtime(script, features=())
     (finished,) = of_kind(await collect(without.submit("Go.")), ToolFinished)
     assert finished.message.is_error
     assert finished.message.text == "The weather is not known here."
@@ -218,8 +344,7 @@ class Bert(Speaks):
 
 def speaking(stage: Stage, script: Script) -> AgentRuntime:
     features = [Feature(name, part=f"{__name__}:{name}") for name in ("Anna", "Bert")]
-    services = replace(stage.runtime(script).services, features=features)
-    return AgentRuntime(services, MODEL, stage.workspace, "full")
+    return stage.runtime(script, features=features)
 
 
 async def test_the_first_refusal_of_a_message_counts_and_texts_are_added_in_order(stage: Stage):

@@ -25,6 +25,7 @@ from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry
+from tests.support.patience import PATIENCE_S
 from tests.support.runtime import GOOD_SUMMARY, collect, lines_of, of_kind, only, summary_or
 
 LONG_REPLY = Reply(text="I looked at the code and it is as you say. " * 60)
@@ -119,7 +120,7 @@ async def test_wherever_an_abort_of_a_compaction_falls_the_session_is_the_one_an
     for _ in range(steps):
         await asyncio.sleep(0 if steps % 16 else 0.0005)
     runtime.abort()
-    events = await asyncio.wait_for(watching, 10)
+    events = await asyncio.wait_for(watching, PATIENCE_S)
     announced = [event.session_id for event in of_kind(events, SessionChanged)]
     assert runtime.conversation.log.header.id == [session_id, *announced][-1]
     assert len(announced) == len(of_kind(events, CompactionFinished))

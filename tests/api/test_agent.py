@@ -17,6 +17,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.providers.faults.classify import Fault, provider_error
 from agent_tui.tools.registry import ToolRegistry
 from tests.support.openai_server import Call, OpenAiServer, Reply, bad_key
+from tests.support.patience import PATIENCE_S
 from tests.support.rows import each_row
 
 
@@ -258,7 +259,7 @@ async def test_a_tool_that_finds_nothing_to_iterate_over_fails_as_others_do(tmp_
     with OpenAiServer() as server:
         server.play(Reply(tool_calls=(Call("first", {"names": []}),)), Reply(text="There is none."))
         async with agent(server, tmp_path, tools=[first]) as one:
-            assert await asyncio.wait_for(one.ask("go"), 30) == "There is none."
+            assert await asyncio.wait_for(one.ask("go"), PATIENCE_S) == "There is none."
         (result,) = [m["content"] for m in server.chats[1].body["messages"] if m["role"] == "tool"]
     assert "first failed: StopIteration" in result
 
@@ -354,7 +355,7 @@ def test_wrong_arguments_are_explained_once_with_the_values():
     with pytest.raises(ToolError) as caught:
         offered.check("tickets", {"status": "lost", "limit": 1})
     assert str(caught.value) == (
-        "tickets was not run. status: is none of its values\n"
+        "tickets was not run. status is not one of its values\n"
         'Expected: status: "open" | "closed", limit?: integer'
     )
 

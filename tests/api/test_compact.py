@@ -465,12 +465,21 @@ def test_the_public_names_and_their_signatures():
             "name",
             "subcommands",
             "options",
+            "options_module",
+            "around",
+            "completions",
             "front",
             "verbs",
+            "listed_models",
             "between_turns",
             "events",
             "tools",
+            "tool_servers",
+            "sandbox",
             "caller",
+            "local_models",
+            "accounts",
+            "key_pages",
             "adapters",
             "settings",
             "prompt_modes",
@@ -512,7 +521,7 @@ def test_the_public_names_and_their_signatures():
             "(event: Literal['SessionStart', 'UserPromptSubmit', 'PreToolUse', 'PostToolUse', "
             "'PreCompact', 'PostCompact', 'Stop', 'SessionEnd'], *, matcher: str = '', "
             "timeout_s: float = 60.0) -> collections.abc.Callable[[collections.abc.Callable["
-            "[dict[str, JsonValue]], object]], agent_tui.agent.hooks.function.Hook]"
+            "[dict[str, JsonValue]], object]], agent_tui.agent.hook.Hook]"
         ),
         "tool": "(function: collections.abc.Callable[..., object] | None = None) -> object",
         "compact": (

@@ -52,7 +52,7 @@ TESTS_OF_ROOMS: Mapping[str, tuple[str, ...]] = {
         "tests/safety/test_files.py",
     ),
     "sessions": ("tests/sessions",),
-    "tools": ("tests/tools", "tests/agent/test_tool_servers.py"),
+    "tools": ("tests/tools",),
 }
 MUTANT_TIMEOUT_S = 400
 """A test alone has a minute, so that this tells of a slow machine, not of an endless loop."""

@@ -30,7 +30,8 @@ from typing import Literal, get_args
 
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.messages import AssistantMessage, ToolCall
-from agent_tui.permissions.engine import PermissionEngine, Verdict
+from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.verdict import Verdict
 from agent_tui.tools.base import CommandPlace, Intent
 from tests.support.importers.formats import read_recorded
 

@@ -17,14 +17,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from agent_tui.cli.tool_services import command_sandbox
 from agent_tui.config import Settings
+from agent_tui.features.sandbox.sandbox import Sandbox
+from agent_tui.features.sandbox.watch import ObeyedWatch
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.sandbox.sandbox import Sandbox
-from agent_tui.tools.sandbox.watch import ObeyedWatch
+from tests.support.sandbox import program_sandbox
 
 _FILES_IN_FOLDER = 10
 _WARM_UP = 5
@@ -82,10 +82,10 @@ async def ways(folder: Path) -> AsyncGenerator[list[Way], None]:
             default_timeout_s=60.0,
             only_reads=True,  # else each waits for a tick of the clock before it, and times leap
         )
-        settings = Settings(sandbox="off" if name == WAYS[0] else "on")
-        sandbox = command_sandbox(settings, environ, keeper=keeper)
+        settings = Settings.model_validate({"sandbox": "off" if name == WAYS[0] else "on"})
+        sandbox = program_sandbox(settings, environ, keeper=keeper)
         with patch(
-            "agent_tui.tools.sandbox.sandbox.backend_here", lambda *_, kind=name: (kind, "")
+            "agent_tui.features.sandbox.walls.backend_here", lambda *_, kind=name: (kind, "")
         ):
             sandbox.state(context.cwd)
         found.append(Way(name, sandbox, keeper, context))

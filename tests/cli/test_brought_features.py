@@ -95,7 +95,12 @@ def test_it_cannot_bring_a_tool_that_judges_itself(site: Path, tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    "name", ["options", "front", "caller", "adapters", "settings", "prompt_modes"]
+    "name",
+    [
+        *("options", "options_module", "front", "tool_servers", "sandbox", "caller", "adapters"),
+        "settings",
+        "prompt_modes",
+    ],
 )
 def test_it_cannot_bring_what_is_used_before_it_is_loaded(name: str, site: Path, tmp_path: Path):
     code = CODE.replace("brings=", f'{name}=(f"{{__name__}}:moon",), brings=')

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.consent import ConsentFile
-from agent_tui.agent.hooks.files import HookFiles
-from agent_tui.agent.hooks.function import Hook, hook
+from agent_tui.agent.hook import Hook, hook
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.commands.core.plugin_kinds import HOOKS
 from agent_tui.events import Notice, ToolFinished, TurnFinished
 from agent_tui.features.hooks.answer import HookAnswer, read_answer
 from agent_tui.features.hooks.command import hook_page
 from agent_tui.features.hooks.dispatcher import HookPlace, Hooks
+from agent_tui.features.hooks.files import HookFiles
 from agent_tui.features.hooks.function import run_function
 from agent_tui.features.hooks.part import HooksPart
 from agent_tui.messages import JsonObject

@@ -11,9 +11,8 @@ import pytest
 
 from agent_tui.cli.browser import has_browser, listening_callback, query_in, show_page
 from agent_tui.safe_paths import distrust_programs_in
+from tests.support.patience import PATIENCE_S
 from tests.support.rows import each_row
-
-PATIENCE_S = 30.0
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import pytest
 
 from agent_tui.cli.folders import load_trust
 from agent_tui.cli.main import run
-from agent_tui.config import Settings, load_settings
+from agent_tui.config import Settings
+from agent_tui.config.loading import load_settings
 
 
 @pytest.fixture

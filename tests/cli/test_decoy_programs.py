@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.patience import PATIENCE_S
+
 _NAMES = """
     git rg bash sh env bwrap uv pip node npm npx python python3 cc gcc ld ldconfig uname file
     locale which tput stty infocmp tmux dbus-launch systemctl id true vi nano
@@ -48,7 +50,7 @@ def _run(project: Path, folder: Path, *words: str, **more: str) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
     )
     return done.stdout + done.stderr

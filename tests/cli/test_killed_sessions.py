@@ -29,7 +29,7 @@ NURSERY = """
 import os, sys
 from agent_tui.__main__ import main
 import agent_tui.cli.compose, agent_tui.headless.printer
-from agent_tui.providers.scripted import demo
+from agent_tui.features.tour import replies as demo
 from agent_tui.tokens import TokenCounter
 
 TokenCounter().load()

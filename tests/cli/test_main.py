@@ -1,4 +1,5 @@
 import gc
+import io
 import json
 import os
 import subprocess
@@ -8,14 +9,15 @@ from pathlib import Path
 import pytest
 
 from agent_tui import __version__
+from agent_tui.cli import main
 from agent_tui.cli.arguments import Arguments, parse_arguments
 from agent_tui.cli.compose import session_to_open
 from agent_tui.cli.main import run
-from agent_tui.errors import UsageError
 from agent_tui.sessions.store import SessionStore
 
 PROBE = """
 import json, sys
+from agent_tui.cli import main
 from agent_tui.cli.main import run
 try:
     run({argv!r})
@@ -170,13 +172,12 @@ def test_the_tour_prints_json_and_continues(tmp_path, environ):
 
 
 @pytest.mark.thorough
-def test_a_person_continues_no_session_of_a_script_or_the_tour(tmp_path, environ):
+def test_a_person_without_own_sessions_is_offered_those_of_scripts_and_the_tour(tmp_path, environ):
     run_program("--demo", "-p", "hello", cwd=tmp_path, environ=environ)
     store = SessionStore(tmp_path / "data" / "sessions")
     (made,) = store.list(tmp_path)
     assert made.origin == "tour"
-    with pytest.raises(UsageError, match="You have left no session in"):
-        session_to_open(parse_arguments(["-c"]), store, tmp_path)
+    assert session_to_open(parse_arguments(["-c"]), store, tmp_path) == ""
     assert session_to_open(parse_arguments(["-c", "-p", "x"]), store, tmp_path) == str(made.path)
 
 
@@ -203,3 +204,24 @@ def test_stream_json_tells_every_event_and_the_result_last(tmp_path, environ):
     assert kinds[0] == "UserMessageAdded"
     assert events[0]["text"] == "hello from a pipe"
     assert kinds[-2:] == ["TurnFinished", "result"]
+
+
+@pytest.mark.parametrize(("answer", "is_meant"), [("\n", True), ("n\n", False), ("", False)])
+def test_a_mistyped_subcommand_is_asked_about(monkeypatch, capsys, answer, is_meant):
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal(answer))
+    meant = main._meant_subcommand(["doctr"])
+    assert (meant is not None and meant.name == "doctor") is is_meant
+    assert "Did you mean agent-tui doctor? If not, doctr is sent to the model." in (
+        capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize("argv", [["explain"], ["doctr", "now"], ["do it"], []])
+def test_other_words_are_sent_unasked(monkeypatch, capsys, argv):
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    assert main._meant_subcommand(argv) is None
+    assert capsys.readouterr().err == ""

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from agent_tui.cli.main import run
-from agent_tui.tools.sandbox.sandbox import Sandbox
+from agent_tui.features.sandbox.sandbox import Sandbox
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +52,7 @@ def test_where_a_sandbox_stands_a_command_runs_inside_or_asks_at_the_gate(
     capfdbinary, monkeypatch: pytest.MonkeyPatch
 ):
     state = SimpleNamespace(is_on=True, problem="", backend="bubblewrap")
+    monkeypatch.setenv("AGENT_TUI_SANDBOX", "auto")
     monkeypatch.setattr(Sandbox, "state", lambda *_: state)
     push = ("--mode", "accept-edits", "--cwd", ".")
     inside = asked(capfdbinary, *push, "git push origin main")

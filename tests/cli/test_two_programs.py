@@ -14,6 +14,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.support.killed_program import foreign_file
 from tests.support.openai_server import OpenAiServer, Reply
+from tests.support.patience import PATIENCE_S
 from tests.support.runtime import GOOD_SUMMARY
 from tests.support.session_values import entry, reply, user
 
@@ -45,7 +46,7 @@ def start(folder: Path, environ: Mapping[str, str], *argv: str) -> "subprocess.P
 
 
 def ended(program: "subprocess.Popen[bytes]") -> tuple[int, str, str]:
-    out, err = program.communicate(timeout=60)
+    out, err = program.communicate(timeout=PATIENCE_S)
     return program.returncode, out.decode(), err.decode()
 
 

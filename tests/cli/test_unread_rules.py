@@ -19,6 +19,7 @@ from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.tools.base import Intent
 from tests.support.openai_server import Call, OpenAiServer, Reply
+from tests.support.patience import PATIENCE_S
 from tests.support.pty_program import PtyProgram
 
 _GOOD = '[permissions]\ndeny = ["bash(touch *)"]\n'
@@ -72,7 +73,7 @@ class Place:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=PATIENCE_S,
             check=False,
         )
 
@@ -194,7 +195,7 @@ def test_the_user_may_leave(place: Place, front: tuple[str, ...]):
         program.wait_for("Some of your deny rules cannot be read")
         program.wait_for("leave")
         program.send("\r" if front else "\x1b")
-        assert program.process.wait(timeout=60) == 2
+        assert program.process.wait(timeout=PATIENCE_S) == 2
     assert place.nothing_ran()
 
 

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.commands.command_output import OutputExcerpt, command_output, excerpt, excerpt_lines
+from agent_tui.commands.command_output import (
+    LEAST_FOLDED,
+    OutputExcerpt,
+    beginning,
+    command_output,
+    excerpt,
+    excerpt_lines,
+)
 from agent_tui.messages import Job, TextContent, ToolDetails, ToolResultMessage
 from agent_tui.tools.processes.output import CommandOutput
 from agent_tui.tools.processes.shell import ShellResult, extract_printed
@@ -98,8 +105,8 @@ def test_what_is_shown_and_what_is_counted_is_all(
     found = excerpt("\n".join(lines), lines=held + more, most=most, has_failed=has_failed)
     shown = len(found.first) + len(found.last)
     assert shown + found.hidden == held + more
-    assert shown <= most + 1
-    assert found.hidden != 1 or more
+    assert shown <= 2 * most
+    assert found.hidden == 0 or found.hidden >= min(LEAST_FOLDED, most) or more
     assert "\x1b" not in "".join(excerpt_lines(found))
 
 
@@ -107,3 +114,10 @@ def test_an_output_that_is_shown_whole_has_no_gap():
     assert excerpt("a\nb\n\n") == OutputExcerpt((), 0, ("a", "b"))
     assert excerpt("\n".join("abcdef")).hidden == 0
     assert excerpt("") == OutputExcerpt((), 0, ())
+
+
+def test_of_a_search_the_first_lines_are_shown():
+    found = beginning("\n".join("abcdefghijkl") + "\n")
+    assert found == OutputExcerpt(("a", "b", "c", "d", "e"), 7, ())
+    assert beginning("\n".join("abcdefghi")).hidden == 0
+    assert beginning("\n") == OutputExcerpt((), 0, ())

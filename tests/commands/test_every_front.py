@@ -143,9 +143,9 @@ async def test_cost_is_told_alike_everywhere(tmp_path: Path):
 async def test_an_unknown_command_is_refused_with_the_nearest_and_sent_nowhere(
     conversation: Conversation,
 ):
-    code, out, err = await conversation.printed("/modle x")
+    code, out, err = await conversation.printed("/modal x")
     assert (code, out) == (ExitCode.USAGE, "")
-    assert err == "agent-tui: Unknown command /modle. Did you mean /model?\n"
+    assert err == "agent-tui: Unknown command /modal. Did you mean /model?\n"
     assert conversation.requests == []
 
 

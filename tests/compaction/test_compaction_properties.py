@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.outcome import CompactionResult, child_entries
-from agent_tui.compaction.plan import CompactionPlan, live_entries
+from agent_tui.compaction.plan import CompactionPlan, live_entries, previous_summary
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
@@ -121,11 +121,11 @@ def test_a_second_compaction_begins_where_the_first_one_kept(
                     cut = _plan(present, counter)
                 except CompactionError:
                     continue
-                assert cut.previous_summary == result.summary
+                assert previous_summary(present, None) == result.summary
                 pins = in_force(present)
                 no_message = {entry.id for entry in pins_on(pins).values()} | removed_pins(pins)
                 kept = [entry.id for entry in live_entries(present)]
-                begun = [*cut.summarised_ids, *_messages_kept(cut)]
+                begun = [*(one.id for one in cut.summarised), *_messages_kept(cut)]
                 assert _without(begun, no_message) == _without(kept, no_message)
 
     for_every(st.tuples(changed_histories(), drawn_bytes(60)), examples, check)

@@ -1,6 +1,6 @@
 """What is said to fill a context."""
 
-from agent_tui.compaction.policy import largest_sources
+from agent_tui.compaction.sources import largest_sources
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
 from tests.support.talk import Talk

@@ -20,7 +20,8 @@ from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.sections import compose
-from agent_tui.compaction.sections.files import FileReader, plain_lines
+from agent_tui.compaction.sections.file_states import FileReader
+from agent_tui.compaction.sections.file_views import plain_lines
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.transcript import FACT_TAGS
 from agent_tui.config import STRATEGY_NAMES, CompactionSettings
@@ -217,14 +218,16 @@ def assert_pointers_hold(path: Sequence[Entry], outcome: Outcome) -> None:
         assert gone <= set(block[2].split("\n")), name
 
 
-_STANDS = r"\((.*) is shown above\)"
+_STANDS = r"\((.*) is shown in the summary\)"
 
 
 def test_a_line_that_points_to_a_file_is_true_where_a_model_kept_parts_of_it(
     counter: TokenCounter,
 ) -> None:
     keep = "\n".join(f"#{number} 1-4" for number in range(1, 30))
-    answer = f"<notes>\n{GOOD}\n</notes>\n<keep>\n{keep}\n</keep>"
+    ahead = ", ".join(f"src/part_{number}.py" for number in range(20))
+    notes = GOOD.replace("1. Run the tests.", f"1. Look at {ahead}.")
+    answer = f"<notes>\n{notes}\n</notes>\n<keep>\n{keep}\n</keep>"
     path, pointed = changed_files(20).path, 0
     for target in range(3_000, 12_000, 500):
         request = request_of(path, target, counter, wants_summary=True, window=64_000)
@@ -245,7 +248,7 @@ def test_edits_of_messages_that_stay_are_made_and_taken_back_with_the_compaction
     outcome = outcome_of(request_of(path, 9_000, counter, wants_summary=True), "tiered", counter)
     assert outcome is not None
     assert outcome.summary is not None
-    assert any("is shown above" in str(edit.replacement) for edit in outcome.edits)
+    assert any("is shown in the summary" in str(edit.replacement) for edit in outcome.edits)
     assert_pointers_hold(path, outcome)
     after = in_place(path, outcome)
     kinds = [type(entry) for entry in after[len(path) :]]
@@ -292,10 +295,11 @@ def runtime_on(
     """A conversation that goes on from `path`, with nobody to write summaries."""
     stage = Stage(folder)
     runtime = stage.runtime(
-        lambda request: Reply(text="Fine."), window=WINDOW, compaction=settings, counter=counter
-    )
-    runtime.conversation.services.compaction = CompactionPlanner(
-        None, counter, SmallModels(WINDOW, {}, None)
+        lambda request: Reply(text="Fine."),
+        window=WINDOW,
+        compaction=settings,
+        counter=counter,
+        planner=CompactionPlanner(None, counter, SmallModels(WINDOW, {}, None)),
     )
     runtime.conversation.log.append_many(path)
     return runtime
@@ -345,7 +349,7 @@ def test_the_shell_writes_the_child_that_the_chat_writes(
             conversation = runtime.conversation
             overhead = conversation.overhead_tokens()
             job = FileCompaction(
-                conversation.services.compaction,
+                runtime.planner,
                 counter,
                 conversation.settings,
                 window=WINDOW,

@@ -36,7 +36,7 @@ def plan(
     """The cut with up to `room` tokens behind it."""
     live = read_live(path, counter)
     cut = choose_cut(live, live.tokens, room, window)
-    return plan_cut(path, live, cut, {}, live.tokens, previous_summary(path, None))
+    return plan_cut(path, live, cut, {}, live.tokens)
 
 
 def drafted(path: Sequence[Entry], counter: TokenCounter, *, window: int) -> CompactionPlan:
@@ -58,8 +58,9 @@ def unpaired(messages: Sequence[Message]) -> tuple[set[str], set[str]]:
 
 def assert_paired(cut: CompactionPlan) -> None:
     """That no call is on one side and its result on the other."""
+    old = [entry.message for entry in cut.summarised if isinstance(entry, MessageEntry)]
     kept = [entry.message for entry in kept_messages(cut)]
-    (old_calls, old_results), (new_calls, new_results) = unpaired(cut.summarised), unpaired(kept)
+    (old_calls, old_results), (new_calls, new_results) = unpaired(old), unpaired(kept)
     assert not old_calls & new_results
     assert not new_calls & old_results
 
@@ -78,9 +79,9 @@ def test_the_longest_end_that_fits_is_kept(counter: TokenCounter):
     cut = plan(talk.path, counter, room=800)
     assert cut.kept_entries == talk.path[-len(cut.kept_entries) :]
     assert cut.first_kept_entry_id == cut.kept_entries[0].id
-    assert [*cut.summarised_ids, *(e.id for e in cut.kept_entries)] == [e.id for e in talk.path]
+    assert (*cut.summarised, *cut.kept_entries) == talk.path
     live = read_live(talk.path, counter)
-    at = len(cut.summarised_ids)
+    at = len(cut.summarised)
     longer = max(place for place in live.cuts if place < at)
     assert cut.kept_tokens == sum(live.tokens[at:]) <= 800 < sum(live.tokens[longer:])
 
@@ -104,14 +105,6 @@ def test_a_pinned_text_that_was_taken_out_does_not_stay(counter: TokenCounter):
     assert gone not in cut.kept_entries
 
 
-def test_a_cut_before_what_the_person_said_splits_no_turn(counter: TokenCounter):
-    talk = conversation(6)
-    live = read_live(talk.path, counter)
-    for place in live.cuts:
-        cut = plan_cut(talk.path, live, place, {}, live.tokens, "")
-        assert cut.splits_turn is (live.roles[place] != "user")
-
-
 def test_the_second_compaction_starts_at_the_first_ones_kept_entry(counter: TokenCounter):
     talk = conversation(10)
     kept = talk.entries[-4]
@@ -121,9 +114,9 @@ def test_the_second_compaction_starts_at_the_first_ones_kept_entry(counter: Toke
         talk.user(f"later {number} " + "word " * 50)
         talk.reply("word " * 50)
     cut = plan(talk.path, counter, room=300)
-    assert cut.summarised_ids[0] == kept.id
-    assert list(cut.summarised_ids[:4]) == [e.id for e in talk.entries[before - 5 : before - 1]]
-    assert cut.previous_summary == "first summary"
+    assert cut.summarised[0] == kept
+    assert list(cut.summarised[:4]) == talk.entries[before - 5 : before - 1]
+    assert previous_summary(talk.path, None) == "first summary"
 
 
 def test_in_a_child_session_everything_after_the_compaction_is_live(counter: TokenCounter):
@@ -135,8 +128,8 @@ def test_in_a_child_session_everything_after_the_compaction_is_live(counter: Tok
         talk.reply("answer " * 60)
         talk.user("next " * 60)
     cut = plan(talk.path, counter, room=200)
-    assert cut.summarised_ids[0] == first.id
-    assert cut.previous_summary == "from the parent"
+    assert cut.summarised[0] == first
+    assert previous_summary(talk.path, None) == "from the parent"
 
 
 def test_the_parents_summary_counts_while_there_is_no_compaction_entry():
@@ -163,7 +156,7 @@ def test_a_request_too_large_to_be_answered_can_be_compacted(counter: TokenCount
         drafted(talk.path, counter, window=4_000)
     cut = drafted(talk.path, counter, window=1_800)
     assert cut.kept_entries == ()
-    assert cut.summarised_ids == (talk.entries[0].id,)
+    assert cut.summarised == (talk.entries[0],)
 
 
 def test_an_empty_failed_reply_is_no_exchange(counter: TokenCounter):
@@ -187,7 +180,7 @@ def test_a_single_exchange_keeps_the_last_reply(counter: TokenCounter):
     talk = conversation(1)
     cut = plan(talk.path, counter, room=1)
     assert cut.first_kept_entry_id == talk.entries[-1].id
-    assert cut.splits_turn
+    assert kept_messages(cut)[0].message.role == "assistant"
 
 
 def test_a_giant_last_turn_is_cut_inside(counter: TokenCounter):
@@ -196,7 +189,7 @@ def test_a_giant_last_turn_is_cut_inside(counter: TokenCounter):
     for number in range(40):
         talk.tool("read", {"path": f"f{number}"}, "line " * 100)
     cut = plan(talk.path, counter, room=1_000)
-    assert cut.splits_turn
+    assert kept_messages(cut)[0].message.role == "assistant"
     assert 500 < cut.kept_tokens <= 1_000
     assert_paired(cut)
 
@@ -209,8 +202,8 @@ def test_a_turn_without_a_new_request_can_be_compacted_again(counter: TokenCount
     for number in range(40):
         talk.tool("read", {"path": f"f{number}"}, "line " * 100)
     cut = drafted(talk.path, counter, window=6_000)
-    assert cut.summarised_ids[0] == kept.id
-    assert cut.previous_summary == "so far"
+    assert cut.summarised[0] == kept
+    assert previous_summary(talk.path, None) == "so far"
 
 
 def test_a_last_message_larger_than_half_the_window_does_not_stay(counter: TokenCounter):
@@ -277,7 +270,7 @@ def test_new_edits_are_kept_for_messages_that_stay_and_come_last(counter: TokenC
         10 if entry.id in edits else size
         for entry, size in zip(live.entries, live.tokens, strict=True)
     ]
-    cut = plan_cut(talk.path, live, live.cuts[-2], edits, tokens, "")
+    cut = plan_cut(talk.path, live, live.cuts[-2], edits, tokens)
     assert cut.edits == (edits[kept.id],)
     assert cut.kept_entries[-1] == edits[kept.id]
     assert cut.kept_tokens_now - cut.kept_tokens == live.tokens[-2] - 10
@@ -289,7 +282,7 @@ def test_what_was_edited_away_is_summarised_as_it_was_written(counter: TokenCoun
     edit = ContextEditEntry(id="edit-1", target_id=result.id, replacement="short")
     cut = plan((*talk.path, edit), counter, room=300)
     assert isinstance(result, MessageEntry)
-    assert cut.summarised[2] == result.message
+    assert cut.summarised[2] == result
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -310,11 +303,11 @@ def _check(cut: CompactionPlan, path: Sequence[Entry]) -> None:
     live = live_entries(path)
     kept = kept_messages(cut)
     assert kept == list(live[len(live) - len(kept) :])
-    assert [*cut.summarised_ids, *(entry.id for entry in kept)] == [entry.id for entry in live]
+    assert (*cut.summarised, *kept) == live
     if kept:
         assert cut.first_kept_entry_id == kept[0].id
         assert kept[0].message.role in ("user", "assistant")
-    assert cut.summarised_ids
+    assert cut.summarised
 
 
 @pytest.mark.thorough
@@ -338,8 +331,8 @@ def test_the_compactions_of_another_program_are_continued(counter: TokenCounter)
     with SessionLog.open(trajectory("pi/before-compaction.jsonl"), read_only=True) as log:
         path = log.path_entries()
     cut = plan(path, counter, room=20_000, window=200_000)
-    assert cut.previous_summary.startswith("# Context Checkpoint")
-    assert cut.summarised_ids[0] == live_entries(path)[0].id
+    assert previous_summary(path, None).startswith("# Context Checkpoint")
+    assert cut.summarised[0] == live_entries(path)[0]
     _check(cut, path)
 
 

@@ -8,7 +8,7 @@ import pytest
 from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.ledger.pinned import find_rules
 from agent_tui.compaction.outcome import CompactionResult, child_entries
-from agent_tui.compaction.plan import live_entries
+from agent_tui.compaction.plan import live_entries, previous_summary
 from agent_tui.compaction.sections.history import Done, read_history
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.config import CompactionSettings
@@ -159,6 +159,8 @@ def _assert_the_next_one_begins_there(
         cut = make_draft(request, counter=counter).plan
     except CompactionError:
         return
-    assert cut.previous_summary == result.summary
+    assert previous_summary(after, None) == result.summary
     kept = [entry.id for entry in cut.kept_entries if not isinstance(entry, ContextEditEntry)]
-    assert [*cut.summarised_ids, *kept] == [entry.id for entry in live_entries(after)]
+    assert [*(one.id for one in cut.summarised), *kept] == [
+        entry.id for entry in live_entries(after)
+    ]

@@ -371,4 +371,4 @@ def test_only_messages_that_are_nowhere_in_the_context_are_counted(counter: Toke
     text = "\n".join(item.message.text for item in seen(in_place(talk.path, result)))
     assert "<pinned-constraints>" in text
     lost = sum(_rule(number) not in text for number in range(300))
-    assert f"{lost} of your messages are no longer in the context" in result.note
+    assert f"no longer sees {lost} of your messages" in result.note

@@ -92,6 +92,11 @@ class Writer:
     async def aclose(self) -> None: ...
 
     @property
+    def questions(self) -> list[ModelRequest]:
+        """The requests that ask what stays, without those for additions to an answer."""
+        return [one for one in self.requests if "Answer in two parts." in one.messages[-1].text]
+
+    @property
     def prompts(self) -> list[str]:
         return [str(request.messages[0].content) for request in self.requests]  # pyright: ignore
 

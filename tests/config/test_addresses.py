@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.cli.settings import usable_settings
-from agent_tui.config import load_settings
 from agent_tui.config.addresses import address_problem, check_address
+from agent_tui.config.loading import load_settings
 from agent_tui.errors import UsageError
+from agent_tui.features.mcp.settings import McpSection
 from tests.support.rows import each_row
 
 GOOD = [
@@ -96,5 +97,5 @@ def test_the_address_of_an_mcp_server_that_is_none_leaves_that_server_out(tmp_pa
         '[mcp.servers.a]\nurl = "http://[::1/"\n[mcp.servers.b]\nurl = "https://${HOST}/mcp"\n'
     )
     loaded = load_settings(file, {})
-    assert list(usable_settings(loaded).mcp.servers) == ["b"]
+    assert list(usable_settings(loaded).of(McpSection).mcp.servers) == ["b"]
     assert "is not a valid URL" in str(loaded.problems[0])

@@ -8,8 +8,9 @@ import pytest
 from jsonschema import Draft7Validator
 
 from agent_tui.cli.main import run
-from agent_tui.config import Settings, load_settings
+from agent_tui.config import Settings
 from agent_tui.config.json_schema import SCHEMA_URL, settings_schema, template_text
+from agent_tui.config.loading import load_settings
 from agent_tui.key_actions import KEY_ACTIONS
 
 ROOT = Path(__file__).parents[2]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.config import LoadedSettings, load_settings
+from agent_tui.config.loading import LoadedSettings, load_settings
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, format_key, normal_key
 
 

@@ -2,13 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.config import (
-    CompactionSettings,
-    LoadedSettings,
-    Settings,
-    load_settings,
-    setting_variables,
-)
+from agent_tui.config import CompactionSettings, Settings
+from agent_tui.config.loading import LoadedSettings, load_settings
+from agent_tui.config.specs import setting_variables
+from agent_tui.features.sandbox.settings import SANDBOX_CACHES, SandboxSettings
 
 
 def load(tmp_path: Path, text: str = "", **environ: str) -> LoadedSettings:
@@ -235,5 +232,5 @@ def test_a_cache_for_the_sandbox_lies_below_the_home_folder(tmp_path: Path, name
     file = tmp_path / "config.toml"
     file.write_text(f'sandbox_caches = ["{name}"]')
     loaded = load_settings(file, {})
-    assert loaded.settings.sandbox_caches == Settings().sandbox_caches
+    assert loaded.settings.of(SandboxSettings).sandbox_caches == SANDBOX_CACHES
     assert "below the home folder" in loaded.problems[0].problem

@@ -2,9 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.config import load_settings
 from agent_tui.config.keys import join_key, key_lines, parse_key
-from agent_tui.config.loading import DEFAULT
+from agent_tui.config.loading import DEFAULT, load_settings
 from tests.support.rows import each_row
 
 

@@ -2,7 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.config import LoadedSettings, Settings, load_settings
+from agent_tui.config import Settings
+from agent_tui.config.loading import LoadedSettings, load_settings
+from agent_tui.features.sandbox.settings import SandboxSettings
 
 
 def load(tmp_path: Path, project: str, own: str = "", **environ: str) -> LoadedSettings:
@@ -59,7 +61,7 @@ def test_a_project_cannot_loosen_anything_or_send_things_elsewhere(tmp_path, key
     assert problem.line > 0
     assert "own" in problem.problem or "URL" in problem.problem
     kept = loaded.settings.model_copy(update={"models": {}})
-    assert kept == Settings(sandbox="on", model="mine")
+    assert kept == Settings.model_validate({"sandbox": "on", "model": "mine"})
 
 
 def test_every_setting_is_either_for_projects_or_refused(tmp_path):
@@ -106,7 +108,7 @@ def test_a_project_may_only_tighten_the_mode(tmp_path, own, wanted, in_force):
 )
 def test_a_project_may_only_turn_the_sandbox_on(tmp_path, own, wanted, in_force):
     loaded = load(tmp_path, f'sandbox = "{wanted}"', f'sandbox = "{own}"')
-    assert loaded.settings.sandbox == in_force
+    assert loaded.settings.of(SandboxSettings).sandbox == in_force
 
 
 def test_rules_of_a_project_are_added_to_the_persons_own(tmp_path):

@@ -3,10 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.config import load_settings
 from agent_tui.config.json_schema import template_text
+from agent_tui.config.loading import load_settings
 from agent_tui.config.user_file import UserConfigFile, setting_named
 from agent_tui.errors import ConfigError
+from agent_tui.features.local.settings import LocalSection
 
 
 @pytest.fixture
@@ -49,7 +50,7 @@ def test_a_line_that_was_commented_out_is_taken_for_its_value(file: UserConfigFi
     before, after = template_text().split("\n"), file.path.read_text().split("\n")
     changed = [(old, new) for old, new in zip(before, after, strict=True) if old != new]
     assert changed == [("#warn_at = 0.7", "warn_at = 0.5"), ('#model = ""', 'model = "x"')]
-    assert load_settings(file.path, {}).settings.local.model == "x"
+    assert load_settings(file.path, {}).settings.of(LocalSection).local.model == "x"
 
 
 def test_names_of_models_are_quoted(file: UserConfigFile):
@@ -138,7 +139,7 @@ def test_inline_tables_and_dotted_keys_are_changed_where_they_stand(file: UserCo
     write(file, "compaction.warn_at", "0.5")
     write(file, "local.threads", "3")
     settings = load_settings(file.path, {}).settings
-    assert (settings.compaction.warn_at, settings.local.threads) == (0.5, 3)
+    assert (settings.compaction.warn_at, settings.of(LocalSection).local.threads) == (0.5, 3)
     assert settings.compaction.auto
 
 

@@ -19,6 +19,7 @@ from agent_tui.ui.theme.palette import palette_of
 from tests.faults.conversation import FINE, Conversation
 from tests.faults.table import BEFORE_BREAK, BREAKS, OVERFLOW, PASSING, REFUSALS, Row
 from tests.support.openai_server import OpenAiServer, Reply, rate_limited
+from tests.support.patience import PATIENCE_S
 from tests.support.screen import Screen, screen
 
 SAID: dict[str, Row] = {
@@ -183,7 +184,7 @@ def test_the_program_itself_says_it_and_exits_with_1(
 ) -> None:
     server.play(*[row.answers["openai"]] * 2)
     line = [sys.executable, "-m", "agent_tui", *on(server.base_url), "-p", "hello"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=90, env=os.environ)
+    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, env=os.environ)
     assert done.returncode == ExitCode.FAILED
     last = done.stderr.splitlines()[-1]
     assert [word for word in row.words if word not in last] == []

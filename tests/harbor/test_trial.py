@@ -19,7 +19,7 @@ TASK = ROOT / "tests" / "support" / "harbor_task"
 KEY = "sk-canary-0123456789"
 PARTS = 6
 
-pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900), pytest.mark.xdist_group("harbor")]
+pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("harbor")]
 
 
 def run(*line: str, **options) -> subprocess.CompletedProcess[str]:

@@ -213,7 +213,8 @@ def test_a_fix_becomes_a_draft_from_a_new_clone(runner: Runner):
     done = runner.step("run", TASK="fix", MODEL="m", MODEL_KEY="k", MAX_TIME="5m", ALLOW=rules)
     assert done.returncode == 0, done.stderr
     parsed = parse_arguments(runner.told("agent-tui")[0])
-    assert (parsed.permission_mode, parsed.sandbox) == ("accept-edits", "on")
+    mode = parsed.setting_values["sandbox"]
+    assert (parsed.permission_mode, mode) == ("accept-edits", "on")
     assert parsed.allowed == ("bash(pytest *)", "bash(make)")
     evil = runner.records / "evil.sh"
     evil.write_text('#!/bin/sh\nenv >> "$RECORDS/seen"\ncat\n')

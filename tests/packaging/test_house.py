@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from argparse import ArgumentParser
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
@@ -21,7 +22,7 @@ import pytest
 from pydantic import BaseModel
 
 from agent_tui.agent.part import Part, part_types
-from agent_tui.feature import load_object, own_features
+from agent_tui.feature import Feature, OptionsModule, load_object, own_features
 from tests.benchmarks.house import PACKAGE, House, Module, read_house
 from tests.support.openai_server import OpenAiServer, Reply
 from tests.support.rows import each_row
@@ -146,17 +147,32 @@ def test_a_feature_says_what_it_brings_and_imports_nothing(name: str):
     objects = [
         *feature.tools,
         *feature.between_turns,
+        *feature.listed_models,
         *feature.prompt_modes,
         *feature.events,
         *feature.adapters,
+        *feature.accounts,
+        *feature.key_pages,
+        *feature.completions.values(),
     ]
+    switches = [(option.demo, option.offer, option.ask) for option in feature.options]
+    objects += [one for names in switches for one in names if one]
     objects += [check.function for check in feature.checks]
-    objects += filter(None, (feature.settings, feature.caller))
+    features = (
+        feature.settings,
+        feature.caller,
+        feature.local_models,
+        feature.around,
+        feature.tool_servers,
+        feature.sandbox,
+    )
+    objects += filter(None, features)
     objects += [one for row in (*feature.verbs.values(), *feature.brings.values()) for one in row]
     assert all(load_object(one) is not None for one in objects)
     assert all(issubclass(part, Part) for part in part_types([feature]))
     assert all(row.load().build_parser() for row in feature.subcommands)
     assert not feature.front or import_module(feature.front).run_front
+    assert not feature.options_module or import_module(feature.options_module).take_options
 
 
 def test_help_loads_of_the_features_only_what_they_bring():
@@ -168,23 +184,26 @@ def test_help_loads_of_the_features_only_what_they_bring():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("name", ALONE)
+@pytest.mark.parametrize("name", [*ALONE, *LIMITS["features"]])
 def test_without_a_feature_everything_else_works(name: str, tmp_path: Path):
     copy = tmp_path / PACKAGE
-    leave_out = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / PACKAGE, copy, ignore=leave_out)
-    shutil.rmtree(copy / "features" / name)
+    shutil.copytree(ROOT / PACKAGE, copy)  # with the bytecode, which is half of every start
+    shutil.rmtree(copy / "features" / name if name in ALONE else copy / name)
     with OpenAiServer() as server:
         server.play(Reply(text="Here I am."))
         asked = ("-m", "openai/mock", "--base-url", server.base_url, "-p", "hi")
         assert "Here I am." in run(tmp_path, "-m", PACKAGE, *asked)
     offered = run(tmp_path, "-c", OFFERED).split()
-    feature = next(one for one in own_features() if one.name == name)
+    assert {"sessions", "model"} <= {*offered}
+    feature = next((one for one in own_features() if one.name == name), Feature(name))
     gone = {row.name for row in feature.subcommands}
     gone |= {f"--{option.name}" for option in feature.options}
+    if feature.options_module:
+        parser = ArgumentParser(add_help=False)
+        cast(OptionsModule, import_module(feature.options_module)).add_options(parser)
+        gone |= {*parser._option_string_actions}
     if feature.settings:
         gone |= {*cast("type[BaseModel]", load_object(feature.settings)).model_fields}
-    assert {"sessions", "model"} <= {*offered}
     assert not gone & {*offered}
 
 

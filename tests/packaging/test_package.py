@@ -25,6 +25,7 @@ from tests.support.moving_picture import (
     WHY_PICTURE,
     WORKTREES_PICTURE,
 )
+from tests.support.patience import PATIENCE_S
 from tests.support.rows import each_row
 
 ROOT = Path(__file__).parents[2]
@@ -86,7 +87,7 @@ def python_of(version: str) -> Path | None:
             [candidate, "-c", "import sys; print(sys.executable)"],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_S,
             check=False,
         )
         if said.returncode == 0:

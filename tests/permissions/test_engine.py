@@ -573,6 +573,11 @@ def test_the_reason_names_up_to_three_parts_that_need_a_rule():
     assert _permissions().judge("bash", _bash("make a")).why == "not known to be read-only"
 
 
+def test_the_reason_names_first_what_removes_something():
+    why = _permissions().judge("bash", _bash("make a; make b; make c; rm -rf build")).why
+    assert why == "not known to be read-only: rm -rf build; make a; make b; and 1 more"
+
+
 def test_the_person_is_told_why_a_file_asks():
     permissions = _permissions("accept-edits")
     inside = _permissions().judge("write", _file("write", "/ws/project/a"))
@@ -713,6 +718,9 @@ def test_commands_may_see_a_file_with_keys_that_a_rule_names_and_no_other():
         ("git config --global core.hooksPath ci/hooks", "ci/hooks/lib/a.sh", "ci/a.sh"),
         ("git config include.path ../git.inc", "git.inc", "git.txt"),
         ("ln -s dots/gitconfig .gitconfig", "x/pre-push", "y/pre-push"),
+        ("git config --global include.path $PWD/missing", "missing", "missing.txt"),
+        ("git config --global init.templateDir $PWD/t", "t/hooks/a", "u/hooks/a"),
+        ("rm -r .git; git config --global include.path $PWD/git.inc", "git.inc", "git.txt"),
     ],
 )
 def test_an_edit_of_what_gits_settings_name_is_asked_about(

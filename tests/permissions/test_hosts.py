@@ -5,8 +5,9 @@ import pytest
 
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.engine import PermissionEngine, Verdict
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rules import parse_rule, rules_for_names
+from agent_tui.permissions.verdict import Verdict
 from agent_tui.tools.base import Intent
 from tests.support.rows import each_row
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.config import PermissionMode, PermissionSettings
-from agent_tui.permissions.engine import PermissionEngine, Verdict
+from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.verdict import Verdict
 from agent_tui.tools.base import Access, Intent
 from tests.support.odd_texts import LONG_PATTERN, ODD_TEXTS
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from agent_tui.config import PermissionSettings
-from agent_tui.permissions.rule_book import RuleBook
-from agent_tui.permissions.rule_sources import RuleSources, RulesRead, UnreadRules, add_rules
+from agent_tui.permissions.rule_book import RuleBook, UnreadRules
+from agent_tui.permissions.rule_sources import RuleSources, RulesRead, add_rules
 
 _NOWHERE = Path("/nowhere/at/all")
 _VARIABLE = "AGENT_TUI_PERMISSIONS__DENY"

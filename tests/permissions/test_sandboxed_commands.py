@@ -7,8 +7,9 @@ import pytest
 
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
-from agent_tui.permissions.engine import PermissionEngine, Verdict
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rules import INSIDE_RULE, describe_grants, parse_rule
+from agent_tui.permissions.verdict import Verdict
 from agent_tui.tools.base import CommandPlace, Intent
 from tests.support.rows import each_row
 
@@ -240,6 +241,8 @@ def test_allow_rules_of_today_decide_outside(workspace: Path, mode: PermissionMo
     held = (
         *("git push && ./x", "cat ../notes && git push", "git push --force", "ls"),
         *("git push > /etc/passwd", "git push; cat ~/.ssh/id_rsa", "make", "git push $(./x)"),
+        *("git push --receive-pack=./x . main", "git push . --exec ./x", "git push --rec=$X ."),
+        *("git push . $X", "git push $(cat x)"),
     )
     for command in held:
         assert _judge(engine, command, "outside").decision != "allow", command

@@ -95,6 +95,16 @@ def test_trust_of_this_run_is_not_kept(store, proj):
     assert trust_of(store).state_of(proj) == "not asked"
 
 
+@pytest.mark.parametrize("name", [".agents", ".claude", "AGENTS.md"])
+def test_a_link_that_leads_to_itself_is_a_part_of_its_folder(store, proj, name):
+    (proj / name).unlink(missing_ok=True)
+    (proj / name).symlink_to(name)
+    trust = trust_of(store)
+    trust.decide(proj, "trusted")
+    assert trust.state_of(proj / name) == "trusted"
+    assert not trust.may_obey(proj / name)
+
+
 def test_a_link_to_a_folder_is_that_folder(store, proj, tmp_path):
     (tmp_path / "link").symlink_to(proj)
     trust = trust_of(store)

@@ -4,6 +4,7 @@ import pytest
 
 from agent_tui.config import ModelSettings, Settings
 from agent_tui.errors import ConfigError
+from agent_tui.features.tour.replies import DEMO_MODEL, DEMO_WINDOW
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import (
@@ -14,7 +15,6 @@ from agent_tui.providers.catalog import (
     version_of,
 )
 from agent_tui.providers.keys import KEY_VARIABLES
-from agent_tui.providers.scripted.demo import DEMO_MODEL, DEMO_WINDOW
 from agent_tui.providers.servers.kinds import PORTS
 from agent_tui.providers.servers.models import GUESSED_WINDOW
 from agent_tui.providers.table import FAMILIES, ModelTable, read_bundled_table
@@ -226,7 +226,7 @@ async def test_models_of_running_servers_are_found_with_their_windows(
             "/v1/models": {"data": [{"id": "served", "owned_by": "vllm", "max_model_len": 65_536}]},
         }
     )
-    ports = dict.fromkeys(PORTS, server.port)
+    ports = dict.fromkeys(PORTS, (server.port,))
     running = ModelCatalog(Settings(), {}, table=TABLE, server_ports=ports)
     found = {(m.via.split(" at ")[0], m.ref.name): m for m in await running.list_models()}
     windows = {key: model.info.window for key, model in found.items()}
@@ -258,7 +258,7 @@ async def test_a_server_of_ones_own_is_asked_for_its_window(server: OpenAiServer
 
 
 async def test_nobody_at_home_is_no_model_and_says_what_to_do() -> None:
-    ports = {"Ollama": 1, "LM Studio": 1, "llama.cpp": 1, "vLLM": 1}
+    ports = dict.fromkeys(PORTS, (1,))
     assert await ModelCatalog(Settings(), {}, table=TABLE, server_ports=ports).list_models() == ()
     assert models_of("http://127.0.0.1:1/v1") == ()
     with pytest.raises(ConfigError, match="/model"):
@@ -277,7 +277,7 @@ async def test_a_server_that_is_something_else_is_not_a_model_server(
 ) -> None:
     paths = ("/api/tags", "/api/v0/models", "/props", "/v1/models")
     server.pages.update(dict.fromkeys(paths, answer))
-    ports = dict.fromkeys(PORTS, server.port)
+    ports = dict.fromkeys(PORTS, (server.port,))
     found = await ModelCatalog(Settings(), {}, table=TABLE, server_ports=ports).list_models()
     assert found == ()
 

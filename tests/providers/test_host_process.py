@@ -20,7 +20,8 @@ from tests.support.openai_server import (
     OpenAiServer,
     Reply,
 )
-from tests.support.provider_process import LITELLMS, PATIENCE_S, process_of
+from tests.support.patience import PATIENCE_S
+from tests.support.provider_process import LITELLMS, process_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

@@ -12,6 +12,7 @@ from agent_tui.providers.log_file import (
     append_to_log,
     fault_reporter,
 )
+from tests.support.patience import PATIENCE_S
 
 KEY = "canary-0123456789"
 
@@ -74,7 +75,7 @@ async def test_a_stderr_that_stays_open_is_not_waited_for(
     monkeypatch.setattr("agent_tui.providers.log_file._FINISH_S", 0.0)
     stderr = StreamReader()
     process_log = ProcessLog(stderr, log, ())
-    await asyncio.wait_for(process_log.finish(), 10)
+    await asyncio.wait_for(process_log.finish(), PATIENCE_S)
 
 
 def test_a_fault_is_logged_by_its_place_and_kind_without_what_it_says(log: Path):

@@ -7,8 +7,7 @@ from agent_tui.messages import UserMessage
 from agent_tui.providers.access import RoutedProvider, open_models
 from agent_tui.providers.base import Chunk, FinishChunk, ModelRef, ModelRequest, TextChunk
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.local.provider import LocalProvider
-from agent_tui.providers.registry import OWN_PROVIDERS
+from agent_tui.providers.registry import providers_with
 
 
 class Named:
@@ -35,7 +34,7 @@ def request(model: ModelRef) -> ModelRequest:
 
 async def test_a_request_goes_to_the_provider_that_its_model_names() -> None:
     host, local, own = Named("host"), Named("local"), Named("own")
-    routed = RoutedProvider(cast(ProviderHost, host), cast(LocalProvider, local), {"own": own})
+    routed = RoutedProvider(cast(ProviderHost, host), {"own": own, "local": local})
     answered: list[str] = []
     for model in (
         ModelRef("own/x"),
@@ -54,7 +53,7 @@ async def test_a_request_goes_to_the_provider_that_its_model_names() -> None:
 
 async def test_only_what_answers_through_a_process_has_it_started() -> None:
     host, local, own = Named("host"), Named("local"), Named("own")
-    routed = RoutedProvider(cast(ProviderHost, host), cast(LocalProvider, local), {"own": own})
+    routed = RoutedProvider(cast(ProviderHost, host), {"own": own, "local": local})
     for name in ("own/x", "local/x", "openai/x"):
         await routed.warm(ModelRef(name))
     assert (host.warmed, local.warmed, own.warmed) == (["openai/x"], [], [])
@@ -62,7 +61,7 @@ async def test_only_what_answers_through_a_process_has_it_started() -> None:
 
 async def test_every_model_of_our_own_providers_is_known_and_answers() -> None:
     models = open_models(Settings(), {})
-    for name, own in OWN_PROVIDERS.items():
+    for name, own in providers_with().items():
         for info in own.models:
             ref = models.catalog.resolve(info.name)
             assert ref.provider == name

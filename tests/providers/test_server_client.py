@@ -47,7 +47,7 @@ async def test_no_server_holds_whoever_looks(answer: Answering | None) -> None:
             Settings(base_url=f"http://127.0.0.1:{port}/v1"),
             {},
             table=ModelTable({}),
-            server_ports=dict.fromkeys(PORTS, port),
+            server_ports=dict.fromkeys(PORTS, (port,)),
             patience_s=IMPATIENCE_S,
         )
         assert await patient.list_models() == ()

@@ -26,8 +26,8 @@ from tests.support.model_servers import (
 )
 from tests.support.openai_script import Failure
 from tests.support.openai_server import OpenAiServer
+from tests.support.patience import PATIENCE_S
 
-PATIENCE_S = 30.0
 """For servers that answer: a busy machine fails no test."""
 
 IMPATIENCE_S = 0.2
@@ -268,7 +268,7 @@ async def test_the_same_name_at_two_servers_stays_two_models(server: OpenAiServe
             settings,
             {"KEY": "the-key", "OLLAMA_HOST": f"127.0.0.1:{server.port}"},
             table=ModelTable({}),
-            server_ports={"Ollama": 1},
+            server_ports={"Ollama": (1,)},
             patience_s=PATIENCE_S,
         )
         found = [m for m in await both.list_models() if m.ref.model_id == "qwen3:8b"]
@@ -284,7 +284,7 @@ async def test_the_same_name_at_two_servers_stays_two_models(server: OpenAiServe
 async def test_a_server_of_the_settings_is_not_listed_twice(server: OpenAiServer) -> None:
     server.pages.update(LLAMA_CPP)
     settings = Settings(base_url=f"http://localhost:{server.port}/v1")
-    ports = {"llama.cpp": server.port}
+    ports = {"llama.cpp": (server.port,)}
     twice = ModelCatalog(
         settings, {}, table=ModelTable({}), server_ports=ports, patience_s=PATIENCE_S
     )
@@ -300,7 +300,7 @@ def test_the_model_of_the_settings_is_looked_for_at_running_servers(
             Settings(model=name),
             {},
             table=ModelTable({}),
-            server_ports={"Ollama": server.port},
+            server_ports={"Ollama": (server.port,)},
             patience_s=PATIENCE_S,
         )
         assert running.default_model() == ModelRef("openai/tiny:latest", server.base_url)

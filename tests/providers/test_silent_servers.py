@@ -15,7 +15,8 @@ from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.silence import SilenceLimit, SilenceLimits, Wait
 from tests.providers.requests import collect, failing, request_to, text_of
 from tests.support.openai_server import NoHeaders, OpenAiServer, Reply
-from tests.support.provider_process import LITELLMS, PATIENCE_S, SECRET, SERVED_MODEL, process_of
+from tests.support.patience import PATIENCE_S
+from tests.support.provider_process import LITELLMS, SECRET, SERVED_MODEL, process_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.thorough]
 

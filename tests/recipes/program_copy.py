@@ -62,11 +62,8 @@ class ProgramCopy:
     def __init__(self, folder: Path, title: str) -> None:
         self._root = folder / "tree"
         self._named = named_paths(recipe(title))
-        shutil.copytree(
-            ROOT / "agent_tui",
-            self._root / "agent_tui",
-            ignore=shutil.ignore_patterns("__pycache__"),
-        )
+        # With the bytecode: what is not changed is not compiled anew at each start.
+        shutil.copytree(ROOT / "agent_tui", self._root / "agent_tui")
         self.home, self.work = folder / "home", folder / "work"
         self.config_file = self.home / "config" / "config.toml"
         self.work.mkdir()

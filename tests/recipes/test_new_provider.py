@@ -1,4 +1,4 @@
-"""New provider: one file in ``providers/`` and one line in ``providers/registry.py``."""
+"""New provider: a feature that brings a `ModelProvider`."""
 
 import json
 
@@ -6,53 +6,46 @@ import pytest
 
 from tests.recipes.program_copy import ProgramCopy
 
+FEATURE = '''\
+"""A provider that says back what it is told."""
+
+from agent_tui.feature import Feature
+
+FEATURE = Feature(
+    "parrot", brings={"agent_tui.providers": ("agent_tui.features.parrot.provider:PROVIDER",)}
+)
+'''
 MODULE = '''\
 """A provider that says back what it is told."""
 
 from collections.abc import AsyncGenerator
 
 from agent_tui.messages import UserMessage
-from agent_tui.providers.base import (
-    Chunk,
-    FinishChunk,
-    ModelInfo,
-    ModelRef,
-    ModelRequest,
-    TextChunk,
-)
+from agent_tui.providers.base import Chunk, FinishChunk, ModelInfo, ModelRequest, TextChunk
+from agent_tui.providers.registry import ModelProvider
 
-POLLY = ModelInfo("parrot/polly", window=50_000, max_output=5_000, source="table")
+_POLLY = ModelInfo("parrot/polly", window=50_000, max_output=5_000, source="table")
 
 
-class ParrotProvider:
-    """Says the newest message of the person once more."""
+async def _reply(request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+    """The message, with who says it."""
+    said = [one.text for one in request.messages if isinstance(one, UserMessage)]
+    yield TextChunk(f"Polly says {said[-1]}")
+    yield FinishChunk("stop")
 
-    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """The message, with who says it."""
-        said = [one.text for one in request.messages if isinstance(one, UserMessage)]
-        yield TextChunk(f"Polly says {said[-1]}")
-        yield FinishChunk("stop")
 
-    async def warm(self, model: ModelRef) -> None:
-        """Always ready."""
-
-    async def aclose(self) -> None:
-        """Nothing was started."""
+PROVIDER = ModelProvider("parrot", (_POLLY,), _reply, via="in the cage")
 '''
-REGISTRY = "agent_tui/providers/registry.py"
-IMPORT = "from agent_tui.providers.parrot import POLLY, ParrotProvider\n"
-LINE = (
-    '        "parrot": OwnProvider(lambda _environ: ParrotProvider(), (POLLY,), "in the cage"),\n'
-)
+FOLDER = "agent_tui/features/parrot"
 MODEL = ("-m", "parrot/polly")
 
 
 @pytest.fixture
 def copy(tmp_path) -> ProgramCopy:
     made = ProgramCopy(tmp_path, "New provider")
-    made.add_file("agent_tui/providers/parrot.py", MODULE)
-    made.insert_before(REGISTRY, "from agent_tui.providers.scripted.demo import", IMPORT)
-    made.insert_before(REGISTRY, '        "scripted": OwnProvider', LINE)
+    made.add_file(f"{FOLDER}/__init__.py", '"""A parrot."""\n')
+    made.add_file(f"{FOLDER}/feature.py", FEATURE)
+    made.add_file(f"{FOLDER}/provider.py", MODULE)
     return made
 
 

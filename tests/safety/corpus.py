@@ -8,7 +8,8 @@ from typing import Any, Literal, TypeAlias, cast
 import yaml
 
 from agent_tui.config import PermissionMode, PermissionSettings
-from agent_tui.permissions.engine import PermissionEngine, Verdict
+from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.verdict import Verdict
 from agent_tui.tools.base import Intent
 
 MODES: tuple[PermissionMode, ...] = ("plan", "ask", "accept-edits", "full")

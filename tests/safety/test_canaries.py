@@ -18,7 +18,7 @@ from agent_tui.cli.compose import Program, compose
 from agent_tui.cli.folders import load_trust
 from agent_tui.cli.main import run
 from agent_tui.cli.screen_command import ScreenStart
-from agent_tui.providers.scripted.demo import DEMO_MODEL
+from agent_tui.features.tour.replies import DEMO_MODEL
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.choice import ChoiceScreen
@@ -61,7 +61,7 @@ def composed(*argv: str) -> Program:
 
 @pytest.fixture
 def quick_tour(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agent_tui.providers.scripted.demo.DELAY_S_PER_CHUNK", 0.0)
+    monkeypatch.setattr("agent_tui.features.tour.replies.DELAY_S_PER_CHUNK", 0.0)
 
 
 async def take_the_tour(program: Program) -> None:

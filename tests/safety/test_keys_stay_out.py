@@ -10,6 +10,7 @@ import pytest
 
 from agent_tui.providers.kept_keys import KeptKeys
 from tests.support.openai_server import Call, Failure, OpenAiServer, Reply
+from tests.support.patience import PATIENCE_S
 
 KEY = "canary-0123456789-key"
 
@@ -40,7 +41,7 @@ class Run:
             capture_output=True,
             env=self.environ,
             cwd=self.workspace,
-            timeout=90,
+            timeout=PATIENCE_S,
             check=False,
         )
 

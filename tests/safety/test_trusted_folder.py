@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.helper_kinds import READING_TOOLS, find_agents
 from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.config import PermissionSettings
 from agent_tui.errors import ConfigError
 from agent_tui.events import ApprovalRequested, Notice, ToolFinished
+from agent_tui.features.helpers.kinds import READING_TOOLS, find_agents
 from agent_tui.permissions.project_files import context_candidates
 from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.runtime import Stage, collect, of_kind

@@ -102,6 +102,5 @@ def test_nothing_acknowledged_is_lost_by_two_hundred_kills(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_nothing_acknowledged_is_lost_by_a_thousand_kills(tmp_path: Path) -> None:
     kill_all(tmp_path, range(KILLS, 2 * KILLS))

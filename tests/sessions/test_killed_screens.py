@@ -145,7 +145,6 @@ def sweep(screens: KilledScreens, folder: Path, kills: int) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="needs subreapers")
-@pytest.mark.timeout(300)
 def test_nothing_is_lost_and_nothing_left_where_the_screen_is_killed(
     tmp_path: Path, screens: KilledScreens
 ) -> None:

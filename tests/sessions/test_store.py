@@ -22,6 +22,7 @@ from agent_tui.sessions.lineage.joined import labels_of
 from agent_tui.sessions.listing import read_summary
 from agent_tui.sessions.log import SessionInUseError, SessionLog
 from agent_tui.sessions.store import SessionStore
+from tests.support.patience import PATIENCE_S
 from tests.support.session_values import entry, reply, user
 
 HERE = Path("/w/here")
@@ -390,7 +391,7 @@ def test_a_folder_is_told_from_a_file_that_is_not_there(store: SessionStore) -> 
         store.find(str(store.root), HERE)
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(PATIENCE_S)
 def test_what_is_no_regular_file_hides_no_session(store: SessionStore) -> None:
     path = add(store, "here I am")
     make_odd_files(path.parent)

@@ -5,7 +5,7 @@ import shutil
 import stat
 from pathlib import Path
 
-from agent_tui.providers.scripted.demo import prepare_demo_folder
+from agent_tui.features.tour.replies import prepare_demo_folder
 
 TOLD = "CANARY-INSTRUCTION"
 """Stands in every file of instructions."""

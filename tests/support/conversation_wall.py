@@ -8,18 +8,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_tui.cli.tool_services import command_sandbox
 from agent_tui.config import Settings
 from agent_tui.errors import ToolError
+from agent_tui.features.sandbox.plan import Backend
+from agent_tui.features.sandbox.sandbox import Sandbox
 from agent_tui.messages import JsonObject
 from agent_tui.tools.base import ToolContext, ToolOutput
 from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.sandbox.plan import Backend
-from agent_tui.tools.sandbox.sandbox import Sandbox
+from tests.support.sandbox import program_sandbox
 
-_FALL = "kill -9 $PPID $(cut -d' ' -f4 /proc/$PPID/stat)"
+_FALL = {
+    "bubblewrap": "kill -9 $(grep -ls gate_process /proc/[0-9]*/cmdline | cut -d/ -f3)",
+    "landlock": "kill -9 $PPID $(cut -d' ' -f4 /proc/$PPID/stat)",
+}
+"""Ends what no sandbox goes on without: its way to the network, or what starts commands."""
 KEY = "decoy-of-a-key"
 
 
@@ -36,7 +40,7 @@ class Conversation:
     backend: Backend
     added: tuple[Path, ...] = ()
     path: str = ""
-    settings: Settings = field(default_factory=lambda: Settings(sandbox="on"))
+    settings: Settings = field(default_factory=lambda: Settings.model_validate({"sandbox": "on"}))
     sandbox: Sandbox = field(init=False)
 
     def __post_init__(self) -> None:
@@ -57,7 +61,7 @@ class Conversation:
         if self.path:
             path = f"{self.path}:{path}"
         self.environ = {"PATH": path, "HOME": str(self.home), "LANG": "C.UTF-8"}
-        self.sandbox = command_sandbox(self.settings, self.environ, self.added, keeper=self.keeper)
+        self.sandbox = program_sandbox(self.settings, self.environ, self.added, keeper=self.keeper)
 
     def context(self, may_show: Callable[[Path], bool] = lambda _path: False) -> ToolContext:
         """What the tools are given."""
@@ -87,15 +91,15 @@ class Conversation:
         """Run a command, and answer no to what it leaves for the user to decide."""
         output = await self.bash(command)
         for held in output.held:
-            assert output.settle_held is not None
+            assert output.holder is not None
             with suppress(ToolError):
-                await output.settle_held(held, False)
+                await output.holder.decide(held, False)
 
     async def fall(self) -> None:
-        """Have a command end the keeper, and so the wall; the next command gets a new one."""
+        """Have a command end the wall; the next command gets a new one."""
         for _ in range(2):
             with suppress(ToolError):
-                await self.says(_FALL)
+                await self.says(_FALL[self.backend])
                 await asyncio.sleep(0.3)
 
     async def restart(self) -> None:

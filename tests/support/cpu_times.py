@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 LIST = Path(__file__).parent.parent / "cpu_times.json"
-_ENTERS_S, _LEAVES_S = 0.4, 0.1
+_ENTERS_S, _LEAVES_S = 0.1, 0.05
 """A test enters the list above the first, and leaves it below the second: between them it stays."""
-_ALWAYS_RUN = ("tests/safety/", "tests/tools/sandbox/test_layouts.py")
+_ALWAYS_RUN = ("tests/safety/", "tests/features/sandbox/test_layouts.py")
 _KEY = "cpu_s"
 
 

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agent_tui.errors import AgentTuiError, ModelFileError
-from agent_tui.local_models.model import OFFERS, Offer, PullProgress
+from agent_tui.features.local.model import OFFERS, Offer, PullProgress
+from agent_tui.features.local.offer import offer_of
 from agent_tui.providers.base import ModelRef
+from agent_tui.ui.options import ModelOffer
 
 PULLED = ModelRef("local/smollm2")
 
@@ -24,6 +26,11 @@ class FakeLocal:
         self.may_stop.set()
         self._on_progress: Callable[[PullProgress], None] | None = None
         self._end: asyncio.Future[ModelRef] | None = None
+
+    @property
+    def as_offer(self) -> ModelOffer:
+        """It, as the screen offers it."""
+        return offer_of(self)
 
     async def pull(self, on_progress: Callable[[PullProgress], None]) -> ModelRef:
         self.pulls += 1

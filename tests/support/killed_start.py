@@ -24,14 +24,12 @@ from typing import NoReturn
 
 import psutil
 
-from agent_tui.tools.sandbox import landlock_launcher, mounts_process
+from agent_tui.features.sandbox import landlock_launcher, mounts_process
+from tests.support.patience import PATIENCE_S
 from tests.support.sandbox import covering, make_sandbox, run_inside
 
 _PR_SET_CHILD_SUBREAPER = 36
-_WITHIN_S = 20.0
-"""Seconds that only a failure takes: a guardian kills its command after half a second."""
-
-_CALLERS = ("keeper.py", "sandbox.py", "mounts.py", "subprocess.py", "socket.py")
+_CALLERS = ("/keeper.py", "/sandbox.py", "/mounts.py", "/subprocess.py", "/socket.py")
 
 
 def main() -> None:
@@ -79,8 +77,9 @@ def _kill_self_at(call: int) -> None:
     calls = count(1)
 
     def look(frame: FrameType, event: str, _argument: object) -> None:
-        is_ours = frame.f_code.co_filename.rpartition("/")[2] in _CALLERS
-        if event == "c_call" and is_ours and next(calls) == call:
+        if event != "c_call" or not frame.f_code.co_filename.endswith(_CALLERS):
+            return
+        if next(calls) == call:
             os.kill(os.getpid(), signal.SIGKILL)
 
     threading.setprofile(look)
@@ -106,7 +105,7 @@ def _run(folder: Path) -> NoReturn:
 
 def _outlivers() -> Iterator[str]:
     """Our descendants that do not end, killed now."""
-    until = time.monotonic() + _WITHIN_S
+    until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         try:
             if os.waitpid(-1, os.WNOHANG) == (0, 0):

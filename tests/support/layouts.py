@@ -8,6 +8,7 @@ import asyncio
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -18,12 +19,12 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from agent_tui import paths
-from agent_tui.cli.tool_services import command_sandbox
 from agent_tui.config import Settings
 from agent_tui.errors import ToolError
+from agent_tui.features.sandbox.plan import Backend
+from agent_tui.features.sandbox.sandbox import Sandbox
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.plan import Backend
-from agent_tui.tools.sandbox.sandbox import Sandbox
+from tests.support.sandbox import program_sandbox
 
 Shape: TypeAlias = Literal[
     "plain", "secret", "editor", "worktree", "submodule", "links", "closed", "all"
@@ -104,6 +105,11 @@ class Surroundings:
             (folder / name).symlink_to(shutil.which(name, path=os.defpath) or "")
         return folder
 
+    def name_home(self, link: Path) -> None:
+        """From now on, the user's home folder is named by a new `link`."""
+        link.symlink_to(self.home)
+        os.environ["HOME"] = self.environ["HOME"] = str(link)
+
     def git(self, folder: Path, script: str) -> None:
         """Run `script` in `folder` as the user does."""
         environ = {**self.environ, "PATH": os.defpath}
@@ -146,17 +152,18 @@ def layouts(home: Path, others: dict[str, Path]) -> Iterator[Layout]:
 def state_of(folders: list[Path], own: list[Path]) -> dict[str, tuple[object, ...]]:
     """Mode, owner, target, time and size of every path in `folders`, except `own`."""
     found: dict[str, tuple[object, ...]] = {}
+    left_out = {str(path) for path in own}
     for top in folders:
         for place, below, files in os.walk(top):
-            below[:] = [name for name in below if Path(place, name) not in own]
-            for path in (Path(place), *(Path(place, name) for name in (*below, *files))):
+            below[:] = [name for name in below if f"{place}/{name}" not in left_out]
+            for path in (place, *(f"{place}/{name}" for name in (*below, *files))):
                 try:
-                    status = path.lstat()
+                    status = os.lstat(path)
                 except PermissionError:  # in a folder that cannot be entered
                     continue
-                target = path.readlink() if path.is_symlink() else ""
-                about = (oct(status.st_mode), status.st_uid, status.st_gid, str(target))
-                found[str(path)] = (*about, status.st_mtime_ns, status.st_size)
+                target = str(Path(path).readlink()) if stat.S_ISLNK(status.st_mode) else ""
+                about = (oct(status.st_mode), status.st_uid, status.st_gid, target)
+                found[path] = (*about, status.st_mtime_ns, status.st_size)
     return found
 
 
@@ -176,7 +183,9 @@ async def problem_of(layout: Layout, around: Surroundings) -> str:
     """What is wrong with a sandbox in `layout`; empty if nothing is."""
     around.make(layout)
     keeper = ProcessKeeper()
-    sandbox = command_sandbox(Settings(sandbox="on"), around.environ, keeper=keeper)
+    sandbox = program_sandbox(
+        Settings.model_validate({"sandbox": "on"}), around.environ, keeper=keeper
+    )
     try:
         return await _try(sandbox, layout, around)
     except ToolError as error:
@@ -187,6 +196,8 @@ async def problem_of(layout: Layout, around: Surroundings) -> str:
         for name in ("shut", "closed", "closed/lib/.git"):  # so that they can be removed
             with suppress(FileNotFoundError):
                 (layout.folder / name).chmod(0o700)
+        if layout.shape != "plain":  # those stay beside the next ones: what is there is looked at
+            shutil.rmtree(layout.folder)
 
 
 async def _try(sandbox: Sandbox, layout: Layout, around: Surroundings) -> str:
@@ -250,10 +261,14 @@ async def problems(base: Path, backend: Backend, roots: list[Path]) -> dict[str,
         found = {
             layout.name: await problem_of(layout, around) for layout in layouts(around.home, others)
         }
+        keeper = ProcessKeeper()
+        home = program_sandbox(Settings(), around.environ, keeper=keeper).state(around.home)
+        found["~"] = "" if home.backend == "none" and "home folder" in home.problem else str(home)
+        for link in (base / "link", Path(temporary, "link")):
+            around.name_home(link)
+            layout = Layout(f"HOME is {link.parent}/link", link / f"{len(found)}/src", "all")
+            found[layout.name] = await problem_of(layout, around)
     around.closed.chmod(0o700)  # so that it can be removed
-    keeper = ProcessKeeper()
-    home = command_sandbox(Settings(), around.environ, keeper=keeper).state(around.home)
-    found["~"] = "" if home.backend == "none" and "home folder" in home.problem else str(home)
     return found
 
 

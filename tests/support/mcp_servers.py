@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.features.mcp.hub import McpHub
+from agent_tui.features.mcp.server import ServerContext
+from agent_tui.features.mcp.sources import FoundServer, FoundServers
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.files.memory import FileMemory
-from agent_tui.tools.mcp.hub import McpHub
-from agent_tui.tools.mcp.server import ServerContext
-from agent_tui.tools.mcp.spec import FoundServer, FoundServers, ServerSpec
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.server_spec import ServerSpec
 from agent_tui.tools.shorten import OutputLimits
 from tests.support import mcp_server
 

@@ -9,11 +9,14 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from agent_tui.tools.sandbox import gate_process
-from agent_tui.tools.sandbox.gate_process import READY
-from agent_tui.tools.sandbox.home import own_program
-from agent_tui.tools.sandbox.proxy import NetworkGate
-from agent_tui.tools.sandbox.proxy_request import Target
+from agent_tui.features.sandbox import gate_process
+from agent_tui.features.sandbox.gate_process import READY
+from agent_tui.features.sandbox.home import own_program
+from agent_tui.features.sandbox.proxy import NetworkGate
+from agent_tui.features.sandbox.proxy_request import Target
+
+ASK_PROXY = Path(__file__).with_name("ask_proxy.sh")
+"""Prints what the proxy of the environment answers for a URL."""
 
 
 def loopback_gate(proxy_for: Callable[[Target], str] = lambda _target: "") -> NetworkGate:
@@ -74,4 +77,4 @@ def in_wall(gate: NetworkGate, folder: Path, script: str, *shared: Path) -> list
 
 def get(url: str) -> str:
     """A shell command that prints what is answered for `url` by the proxy of its environment."""
-    return f"bash {Path(__file__).with_name('ask_proxy.sh')} {url}"
+    return f"bash {ASK_PROXY} {url}"

@@ -5,14 +5,17 @@ from types import MappingProxyType
 LONG_PATTERN = "|".join(f"word_{number}" for number in range(40))
 """An everyday search for many words, longer than any file name may be."""
 
+_LONG_CHARS = 200_000
+"""More than Linux takes as one argument of a program (131,072 bytes), and than a path may have."""
+
 ODD_TEXTS = MappingProxyType(
     {
         "longer than a file name": "a" * 256,
         "a long pattern": LONG_PATTERN,
         "longer than a path": "a" * 5_000,
-        "a megabyte": "a" * 1_000_000,
-        "a megabyte of folders": "a/" * 500_000,
-        "a megabyte upward": "../" * 333_333,
+        "longer than an argument": "a" * _LONG_CHARS,
+        "as many folders": "a/" * (_LONG_CHARS // 2),
+        "as many upward": "../" * (_LONG_CHARS // 3),
         "a NUL": "a\0b",
         "a lone surrogate": "a\ud800b",
         "no UTF-8": "a\udcffb",

@@ -5,6 +5,8 @@ import time
 
 import psutil
 
+from tests.support.patience import PATIENCE_S
+
 
 def nap(number: int) -> str:
     """A ``sleep`` of months that only this test run starts: `alive` finds none of another's."""
@@ -26,7 +28,7 @@ def alive(marker: str) -> list[int]:
     return found
 
 
-def gone(marker: str, patience_s: float = 30.0) -> bool:
+def gone(marker: str, patience_s: float = PATIENCE_S) -> bool:
     """Whether all processes with `marker` end within the time, which only a failure takes up."""
     deadline = time.monotonic() + patience_s
     while alive(marker):

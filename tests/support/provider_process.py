@@ -7,13 +7,13 @@ import pytest
 import pytest_asyncio
 
 from agent_tui.features.litellm.process import LiteLlmProcess
+from agent_tui.features.local.provider import KEY_VARIABLE
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.local.provider import KEY_VARIABLE
 from agent_tui.providers.silence import SilenceLimits
+from tests.support.patience import PATIENCE_S
 
 LOCAL_KEY = "local-test-key-0123456789"
-PATIENCE_S = 60.0
 IMPATIENCE_S = 1.0
 AUDIT = """
 import os, socket, sys

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.support.patience import PATIENCE_S
+
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_].*?(?:\x07|\x1b\\)|\x1b[ -/]*[0-~]", re.DOTALL
 )
@@ -94,7 +96,7 @@ class PtyProgram:
         """Change the size of the terminal; the program is told."""
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
-    def wait_for(self, word: str, timeout_s: float = 30.0, *, since: int = 0) -> float:
+    def wait_for(self, word: str, timeout_s: float = PATIENCE_S, *, since: int = 0) -> float:
         """Wait until `word` is in `text` (from character `since` on of it); the time it took.
 
         Returns:
@@ -119,7 +121,7 @@ class PtyProgram:
         with self._news:
             return len(self._pieces)
 
-    def time_of(self, letter: str, timeout_s: float = 30.0, *, since_piece: int = 0) -> float:
+    def time_of(self, letter: str, timeout_s: float = PATIENCE_S, *, since_piece: int = 0) -> float:
         """When the first piece of output with `letter` came, as of `time.perf_counter`.
 
         Each piece is looked at once, so that waiting takes no time from what is measured.
@@ -138,7 +140,7 @@ class PtyProgram:
                     raise TimeoutError(f"{letter!r} did not appear within {timeout_s} s")
                 self._news.wait(0.5)
 
-    def wait_until_end(self, timeout_s: float = 30.0) -> int:
+    def wait_until_end(self, timeout_s: float = PATIENCE_S) -> int:
         """Wait for the program to end by itself; its exit code."""
         code = self.process.wait(timeout=timeout_s)
         self._reader.join(timeout=5)

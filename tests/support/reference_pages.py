@@ -21,8 +21,8 @@ from agent_tui.config import Settings
 from agent_tui.config.json_schema import settings_schema, toml_text
 from agent_tui.config.specs import section_description, setting_specs
 from agent_tui.key_actions import KEY_ACTIONS
+from agent_tui.tools.files.obeyed import TABLE, When
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.sandbox.obeyed import TABLE, When
 from tests.support.event_reference import event_reference
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -8,8 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol, TypeVar
 
+from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.config import (
     CompactionSettings,
@@ -20,7 +22,9 @@ from agent_tui.config import (
     Settings,
 )
 from agent_tui.events import AgentEvent
-from agent_tui.feature import own_features
+from agent_tui.feature import Feature, own_features
+from agent_tui.features.sandbox.network_questions import NetworkQuestions
+from agent_tui.features.sandbox.proxy import NetworkGate
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.access import AdaptingProvider
@@ -35,11 +39,8 @@ from agent_tui.sessions.importers.formats import FORMATS
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter, TokenRatios
 from agent_tui.tools.git.trees import WorkTrees
-from agent_tui.tools.git.worktrees import Worktrees
-from agent_tui.tools.mcp.hub import McpHub
-from agent_tui.tools.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.sandbox.proxy import NetworkGate
+from agent_tui.tools.tool_servers import ToolServers
 
 MODEL = ModelRef("scripted/test")
 EventT = TypeVar("EventT")
@@ -153,9 +154,9 @@ class Stage:
         background: bool = False,
         is_interactive: bool = True,
         secrets: tuple[str, ...] = (),
-        servers: McpHub | None = None,
+        servers: ToolServers | None = None,
         trees: WorkTrees | None = None,
-        worktrees: Worktrees | None = None,
+        writing_helpers: bool = False,
         hooks: Mapping[HookEvent, Sequence[HookSettings]] | None = None,
         most_replies: int = 0,
         fallback_model: ModelRef | None = None,
@@ -163,6 +164,9 @@ class Stage:
         clock: Callable[[], float] = lambda: 0.0,
         network: NetworkGate | None = None,
         formats: Sequence[ImportFormat] = FORMATS,
+        features: Sequence[Feature] | None = None,
+        report_fault: Callable[[BaseException], None] = lambda _fault: None,
+        planner: CompactionPlanner | None = None,
     ) -> AgentRuntime:
         """A runtime over a script, or over a provider that is used as it is.
 
@@ -174,11 +178,10 @@ class Stage:
             provider = self.model = ScriptedProvider(provider)
         chosen = (compaction or CompactionSettings()).model_copy(update={"background": background})
         settings = Settings(compaction=chosen, permissions=permissions or PermissionSettings())
-        writes = worktrees is not None
         settings = settings.model_copy(
             update={
                 "limit_wait_h": limit_wait_h,
-                "writing_helpers": writes,
+                "writing_helpers": writing_helpers,
                 "hooks": dict(hooks or {}),
             }
         )
@@ -189,14 +192,14 @@ class Stage:
         environ = {"PATH": f"{self.folder}/bin:/usr/bin:/bin", "HOME": str(self.folder)}
         if network is not None:
             environ |= network.environ()
+        servers = servers or ToolServers()
         services = RuntimeServices(
             provider=provider,
             client=client,
             store=SessionStore(self.sessions, "none", formats),
-            toolbox=CombinedToolbox(default_toolbox(), servers) if servers else default_toolbox(),
+            toolbox=servers.combine(default_toolbox()),
             counter=counter,
             ratios=TokenRatios(),
-            compaction=CompactionPlanner(client, counter, models),
             settings=settings,
             make_permissions=self._permissions(settings, is_interactive),
             model_info=models.info,
@@ -213,18 +216,20 @@ class Stage:
             most_replies=most_replies,
             fallback_model=fallback_model,
             trees=trees,
-            worktrees=worktrees,
-            network=network,
-            features=own_features(),
+            remote_tools=servers,
+            features=own_features() if features is None else features,
+            report_fault=report_fault,
         )
-        if servers is not None:
-            services = dataclasses.replace(
-                services,
-                take_up_tools=servers.take_up,
-                read_resource=servers.read_resource,
-                server_offer=lambda: servers.offer,
-            )
-        return AgentRuntime(services, model, self.workspace, mode)
+        planner = planner or CompactionPlanner(client, counter, models)
+
+        def make_network(
+            pending: PendingApprovals, conversation: Callable[[], Conversation]
+        ) -> NetworkQuestions:
+            questions = NetworkQuestions(pending, conversation)
+            questions.serve(network)
+            return questions
+
+        return AgentRuntime(services, planner, model, self.workspace, mode, make_network)
 
     def _permissions(
         self, settings: Settings, is_interactive: bool

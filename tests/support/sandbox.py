@@ -4,18 +4,24 @@ import ctypes
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from agent_tui.config import SandboxMode
+from agent_tui.cli.command_sandbox import SandboxHost
+from agent_tui.config import Settings
+from agent_tui.features.sandbox.hidden import HiddenFiles
+from agent_tui.features.sandbox.plan import Covers
+from agent_tui.features.sandbox.sandbox import Sandbox
+from agent_tui.features.sandbox.services import build_sandbox
+from agent_tui.features.sandbox.settings import SandboxMode
+from agent_tui.features.sandbox.wall import WallParts
+from agent_tui.features.sandbox.wall_planner import Surroundings
+from agent_tui.features.sandbox.watch import ObeyedWatch
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from agent_tui.tools.sandbox.hidden import HiddenFiles
-from agent_tui.tools.sandbox.plan import Covers
-from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
-from agent_tui.tools.sandbox.watch import ObeyedWatch
 
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_CREATE_RULESET_VERSION = 1
@@ -35,14 +41,19 @@ def has_bwrap() -> bool:
 
 
 @cache
-def has_landlock() -> bool:
-    """Whether the kernel has Landlock."""
+def landlock_abi() -> int:
+    """This kernel's version of Landlock; 0 for none."""
     if sys.platform != "linux":
-        return False
+        return 0
     version = ctypes.CDLL(None).syscall(
         _LANDLOCK_CREATE_RULESET, None, 0, _LANDLOCK_CREATE_RULESET_VERSION
     )
-    return version > 0
+    return max(0, int(version))
+
+
+def has_landlock() -> bool:
+    """Whether the kernel has Landlock."""
+    return landlock_abi() > 0
 
 
 needs_bwrap = pytest.mark.skipif(not has_bwrap(), reason="bubblewrap does not work here")
@@ -53,8 +64,16 @@ class FixedWatch(ObeyedWatch):
     """A watch that looks at nothing, and has covered what the test says."""
 
     def __init__(self, covers: Covers) -> None:
-        self.covers = covers
-        self.hidden = HiddenFiles(lambda _path: True, {}, ProcessKeeper())
+        self._covers = covers
+        self.hidden = HiddenFiles({}, ProcessKeeper())
+
+    @property
+    def covers(self) -> Covers:
+        return self._covers
+
+    @covers.setter
+    def covers(self, covers: Covers) -> None:
+        self._covers = covers
 
     async def close(self) -> None:
         """Nothing was begun."""
@@ -86,6 +105,17 @@ def make_sandbox(
         environ={"PATH": os.defpath, "HOME": str(home)},
     )
     return Sandbox(mode, replace(known, **around), parts or WallParts())
+
+
+def program_sandbox(
+    settings: Settings,
+    environ: Mapping[str, str],
+    added: tuple[Path, ...] = (),
+    *,
+    keeper: ProcessKeeper | None = None,
+) -> Sandbox:
+    """The sandbox as the program makes it."""
+    return build_sandbox(SandboxHost(settings, environ, added, keeper))
 
 
 async def run_inside(

@@ -4,7 +4,6 @@ The model's words are written in advance. The files, the tools, the session and 
 are real, so the pictures and figures made from it are those of the program.
 """
 
-import os
 import re
 import shutil
 import subprocess
@@ -21,9 +20,6 @@ from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tools.git.worktree_records import WorktreeRecords
-from agent_tui.tools.git.worktrees import Worktrees
-from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.runtime import Stage, collect, only
 from tests.support.shared_clones import run_git
 from tests.ui.app_support import Gate, Ui, held, running_app
@@ -437,9 +433,7 @@ async def worktrees_showcase(folder: Path, size: tuple[int, int]) -> AsyncGenera
             return Reply(tool_calls=(call("2", "delegate", bring=branch[1]),))
         return Reply("The helper's test is here.")
 
-    environ = {"PATH": os.environ["PATH"], "HOME": str(folder)}
-    trees = Worktrees(ProcessKeeper(), environ, WorktreeRecords(folder.resolve() / "records"))
-    runtime = stage.runtime(answer, model=MODEL, window=WINDOW, worktrees=trees, mode="ask")
+    runtime = stage.runtime(answer, model=MODEL, window=WINDOW, writing_helpers=True, mode="ask")
     runtime.services.folders_elsewhere = lambda _cwd: (worktrees,)
     try:
         async with running_app(folder, stage=stage, runtime=runtime, size=size) as ui:

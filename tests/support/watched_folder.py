@@ -5,9 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from agent_tui.features.sandbox.watch import ObeyedWatch, Settled
 from agent_tui.tools.files.home_links import find_linked
-from agent_tui.tools.sandbox.watch import ObeyedWatch, Settled
 from tests.support.tool_calls import KEEPER
+
+OPEN_WATCHES: list[ObeyedWatch] = []
+"""Those of the test that runs; a fixture closes them."""
 
 WHO = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -31,6 +34,9 @@ class WatchedFolder:
     home: Path
     has_mounts: bool = True
     repositories: Path | None = None
+    added: tuple[Path, ...] = ()
+    unchecked: tuple[str, ...] = ()
+    linked: Mapping[Path, Path] | None = None
     watch: ObeyedWatch = field(init=False)
     printed: str = field(init=False, default="")
 
@@ -39,15 +45,18 @@ class WatchedFolder:
 
     def watch_again(self) -> ObeyedWatch:
         """Another program's, or the next one's."""
-        return ObeyedWatch(
-            [self.root],
+        watch = ObeyedWatch(
+            [self.root, *self.added],
             self.own,
             keeper=KEEPER,
             environ=self.environ,
             has_mounts=self.has_mounts,
-            linked=find_linked(self.home, (), (self.root,)),
+            linked=find_linked(self.home, (), (self.root,)) if self.linked is None else self.linked,
             repositories=self.repositories,
+            unchecked=self.unchecked,
         )
+        OPEN_WATCHES.append(watch)
+        return watch
 
     @property
     def environ(self) -> Mapping[str, str]:
@@ -65,6 +74,11 @@ class WatchedFolder:
         settled = await self.watch.hold()
         self.watch.hidden.forget_command(command)
         return settled
+
+    async def refuse(self, settled: Settled) -> None:
+        """The person says no to all that is held or asked about."""
+        for held in settled.held:
+            await self.watch.decide(held, False)
 
     def inside(self, command: str, code: int | None = 0) -> None:
         """Only the command."""

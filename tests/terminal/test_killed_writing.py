@@ -13,12 +13,13 @@ import pytest
 from agent_tui.ui.prompt.draft_keeper import RESTORED
 from tests.support.openai_script import Reply
 from tests.support.openai_server import OpenAiServer
+from tests.support.patience import PATIENCE_S
 from tests.support.pty_program import PtyProgram
 
 
 def wait_for_file(folder: Path, pattern: str, words: bytes, *, is_there: bool = True) -> None:
-    """Until a file that matches has `words`, or none has; 30 seconds at most."""
-    until = time.monotonic() + 30
+    """Until a file that matches has `words`, or none has."""
+    until = time.monotonic() + PATIENCE_S
     while any(words in content for content in contents(folder, pattern)) != is_there:
         assert time.monotonic() < until
         time.sleep(0.01)

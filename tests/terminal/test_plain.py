@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.cli.main import run
+from tests.support.patience import PATIENCE_S
 from tests.support.pty_program import PtyProgram
 
 PLAIN = [sys.executable, "-m", "agent_tui", "--plain"]
@@ -24,7 +25,7 @@ class Talk:
         self._program = program
         self._read = 0
 
-    def after(self, word: str, keys: str = "", timeout_s: float = 30.0) -> None:
+    def after(self, word: str, keys: str = "", timeout_s: float = PATIENCE_S) -> None:
         self._program.wait_for(word, timeout_s, since=self._read)
         self._read = self._program.text.index(word, self._read) + len(word)
         self._program.send(keys)

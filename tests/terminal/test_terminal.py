@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.support.patience import PATIENCE_S
 from tests.support.pty_program import PtyProgram
 
 _MODES = re.compile(r"\x1b\[\?(\d+)([hl])")
@@ -39,7 +40,7 @@ def modes_left_on(output: str) -> list[str]:
 
 def wait_until(is_so: Callable[[], bool]) -> None:
     """Until it is so, 30 seconds at most."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_S
     while not is_so() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert is_so()

@@ -227,4 +227,4 @@ def test_a_model_is_offered_the_way_of_editing_it_was_trained_on(model_id: str, 
     names = {spec.name for spec in select_tools(default_toolbox().specs, model_id)}
     assert names & {"edit", "apply_patch"} == {editor}
     others = {spec.name for spec in default_toolbox().specs} - names - {"edit", "apply_patch"}
-    assert others == {"plan", "skill", "delegate"}  # of plan mode, of skills, of a setting
+    assert others == {"plan", "skill"}  # of plan mode, of skills

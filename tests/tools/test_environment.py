@@ -54,6 +54,7 @@ HARMLESS = {
     "ODBC": "Server=db;Database=work;Trusted_Connection=yes;Password=",
     "TEMPLATE": "host=db user=ada password=$PGPASSWORD",
     "JAVA_HOME": "/usr/lib/jvm/java-21",
+    "SPRING_APPLICATION_JSON": '{"spring.datasource.password": "${DB}", "server.port": "80"}',
     "no_proxy": "localhost,127.0.0.1",
     "http_proxy": "http://proxy.example:3128",
     "AUTHOR": "Ada",
@@ -104,6 +105,7 @@ def test_harmless_variables_are_passed_on():
         "https://pypi.example/1a2B3c4D5e6F7g8H/simple",
         "https://1a2B3c4D5e6F7g8H@go.example,direct",
         "-Dhttps.proxyHost=proxy -Dhttps.proxyPassword=sesame",
+        '{"spring.datasource.password": "sesame"}',
     ],
 )
 def test_a_value_that_looks_like_a_secret_is_not_passed_on(value: str):

@@ -62,7 +62,7 @@ async def test_no_argument_raises_more_than_an_error_for_the_model(
         assert isinstance(await _outcome(spec.name, arguments, context), str), arguments
 
 
-@pytest.mark.parametrize("text", ["circle", "a\0b", "a" * 5_000])
+@pytest.mark.parametrize("text", ["circle", "circle/in/it", "a\0b", "a" * 5_000])
 async def test_a_path_that_cannot_be_is_told_with_the_reason(text: str, context: ToolContext):
     with pytest.raises(ToolError, match=r"cannot be used as a path: \S"):
         _TOOLS.prepare("read", {"path": text}, context)

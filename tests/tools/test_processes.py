@@ -304,3 +304,17 @@ async def test_memory_stays_flat_whatever_is_printed(keeper: ProcessKeeper):
 
     await take(100_000_000)
     assert process.memory_info().rss - before < 30_000_000
+
+
+@pytest.mark.parametrize("is_vital", [False, True])
+async def test_a_keeper_is_in_use_while_a_command_runs_or_fails(
+    keeper: ProcessKeeper, is_vital: bool
+):
+    words = ["/bin/true"]
+    async with keeper.child_group(words, cwd=Path("/"), environ=ENVIRON, is_vital=is_vital):
+        assert keeper.is_in_use == (not is_vital)
+    assert not keeper.is_in_use
+    with pytest.raises(ToolError):
+        async with keeper.child_group(["/nowhere"], cwd=Path("/"), environ=ENVIRON):
+            pass
+    assert not keeper.is_in_use

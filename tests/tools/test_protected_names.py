@@ -1,9 +1,14 @@
 """Which names are those of files with keys or passwords."""
 
+import codecs
+from pathlib import Path
+
 import pytest
 
-from agent_tui.tools.files.protected import fold_name, is_secret_name
+from agent_tui.tools.files.protected import fold_name, holds_key, is_secret_name
 from tests.support.rows import each_row
+
+_KEY = b"aws_secret_access_key = wJalrXUtnFEMI0K7MDENG5bPxRfiCYzEXAMPLEKEY\n"
 
 
 @each_row(
@@ -81,3 +86,24 @@ def test_examples_public_keys_and_other_files_are_none(name: str):
 )
 def test_names_are_compared_as_the_most_forgiving_file_system_does(name: str, plain: str):
     assert fold_name(name) == plain
+
+
+@each_row(
+    "content",
+    {
+        "beyond what is searched at a time": b"# note\n" * 60_000 + _KEY,
+        "across two parts": b"x" * (256_000 - 40) + b"\n" + _KEY,
+        "UTF-16": _KEY.decode().encode("utf-16"),
+        "UTF-16 BE": codecs.BOM_UTF16_BE + _KEY.decode().encode("utf-16-be"),
+        "UTF-8 with a mark": codecs.BOM_UTF8 + _KEY,
+        "too long to search": b"no key\n" * 600_000,
+    }.values(),
+)
+def test_a_key_is_found_wherever_it_is_and_however_it_is_encoded(content: bytes, tmp_path: Path):
+    (tmp_path / "credentials").write_bytes(content)
+    assert holds_key(tmp_path / "credentials")
+
+
+def test_a_long_file_without_a_key_is_none(tmp_path: Path):
+    (tmp_path / "tokens.txt").write_bytes(b"word\n" * 120_000)
+    assert not holds_key(tmp_path / "tokens.txt")

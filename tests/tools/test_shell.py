@@ -7,6 +7,7 @@ import pytest
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder, ShellResult
 from agent_tui.tools.shorten import OutputLimits
+from tests.support.patience import PATIENCE_S
 from tests.support.processes import nap
 
 EVERYTHING = OutputLimits(max_bytes=100_000_000)
@@ -23,7 +24,7 @@ async def run(keeper: ProcessKeeper, folder: Path, command: str) -> ShellResult:
     environ = {"PATH": "/usr/bin:/bin"}
     order = ShellOrder(command, cwd=folder, environ=environ, output_dir=folder / "outputs")
     running = ShellCommand(keeper, order, lambda _text, _skipped=0: None)
-    await running.wait(60)
+    await running.wait(PATIENCE_S)
     return running.result(EVERYTHING)
 
 

@@ -16,6 +16,7 @@ from textual.screen import Screen
 
 from agent_tui.agent.prompt.context_files import ContextFile
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.demo import own_demo
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.plugins import Plugins
@@ -34,15 +35,16 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.permissions.rules import Rule
-from agent_tui.providers.accounts.device import Account
+from agent_tui.providers.accounts import Account
 from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.tokens import ContextUsage
+from agent_tui.tools.tool_servers import ToolServers
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.approval_panel import ApprovalPanel
 from agent_tui.ui.chat.lines_above_prompt import ActivityLine, PlanView, QueueView
-from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels, UiOptions
+from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.status.status_line import StatusFields
 from agent_tui.ui.terminal.outcome import UiOutcome
@@ -85,9 +87,8 @@ async def _signed_in(_account: Account, _show: object) -> None:
 
 def ways_to_a_model(keys: tuple[KeyChoice, ...] = (), **changes: Any) -> FirstRun:
     """What the chooser offers; nobody keeps a key, no server answers, every sign-in succeeds."""
-    return replace(
-        FirstRun(keys, lambda _name, _key: None, _at_no_server, (), _signed_in), **changes
-    )
+    ways = FirstRun(keys, lambda _name, _key: None, _at_no_server, (), _signed_in, demo=own_demo())
+    return replace(ways, **changes)
 
 
 def sized(tokens: int) -> Usage:
@@ -271,11 +272,6 @@ class Ui:
         return self.app.controller.registry
 
     @property
-    def local(self) -> LocalModels | None:
-        """The built-in model of this machine."""
-        return self.app.controller.options.local
-
-    @property
     def clock(self) -> Callable[[], float]:
         return self.app.controller.options.clock
 
@@ -429,7 +425,7 @@ async def running_app(
     services = CommandServices(
         models,
         changes.pop("known_models", None) or KnownModels(),
-        changes.pop("servers", None),
+        changes.pop("servers", None) or ToolServers(),
         changes.pop("settings_editor", None),
         changes.pop("plugins", None) or Plugins(),
     )

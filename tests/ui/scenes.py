@@ -9,14 +9,16 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from agent_tui.commands.core.demo import own_demo
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.unread_rules import unread_question
 from agent_tui.config import PermissionSettings, Settings
 from agent_tui.events import Notice
+from agent_tui.features.local.pull_screen import PullBar, PullScreen
 from agent_tui.messages import Cost, ToolCall, Usage, UserMessage
-from agent_tui.permissions.rule_sources import UnreadRules
-from agent_tui.providers.accounts.table import ACCOUNTS
+from agent_tui.permissions.rule_book import UnreadRules
+from agent_tui.providers.accounts import own_accounts
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import (
@@ -36,7 +38,6 @@ from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.context import KeepingScreen
 from agent_tui.ui.screens.diff import DiffScreen
 from agent_tui.ui.screens.picker import RowList
-from agent_tui.ui.screens.pull import PullBar
 from agent_tui.ui.terminal.outcome import UiOutcome
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.long_work import PLAN, long_work
@@ -575,11 +576,17 @@ async def pull(ui: Ui) -> None:
     await ui.settle()
 
 
+def pulled(ui: Ui) -> FakeLocal:
+    """What the screen pulls."""
+    assert isinstance(ui.app.screen, PullScreen)
+    assert isinstance(ui.app.screen.local, FakeLocal)
+    return ui.app.screen.local
+
+
 async def pull_running(ui: Ui) -> None:
     """The built-in model comes."""
     await pull(ui)
-    local = ui.local
-    assert isinstance(local, FakeLocal)
+    local = pulled(ui)
     await tick(ui, QUIET_S)
     await ui.pilot.press("enter")
     await ui.until(lambda: local.pulls)
@@ -594,8 +601,7 @@ async def pull_running(ui: Ui) -> None:
 async def pull_failed(ui: Ui) -> None:
     """The pull ended badly."""
     await pull_running(ui)
-    local = ui.local
-    assert isinstance(local, FakeLocal)
+    local = pulled(ui)
     local.fail()
     await ui.until(lambda: "disk is full" in str(ui.app.screen.query_one("#pull-status").render()))
 
@@ -754,17 +760,18 @@ def scene_app(
         long_work(runtime, lines=150, tokens=TOKENS[name])
     problem = MISSING_EXTRA if name == "pull_missing" else ""
     editor = editor_in(home) if name.startswith("setting") else None
+    ways = ways_to_a_model(KEYS, accounts=tuple(own_accounts().values()))
     options = UiOptions(
         runtime,
         CommandServices(models, KnownModels(), settings=editor),
         settings=Settings.model_validate({"theme": theme, "vim_mode": name == "vim_mode"}),
-        first_run=ways_to_a_model(KEYS, accounts=tuple(ACCOUNTS.values())) if is_first else None,
-        local=FakeLocal(home / "data" / "models", problem),
+        first_run=ways if is_first else None,
+        local=FakeLocal(home / "data" / "models", problem).as_offer,
         pull_first=name.startswith("pull"),
         onboarding_file=home / "newcomer.json" if name == "new_user" else None,
         approval_quiet_s=3_600.0,
         clock=clock,
-        is_demo=name == "tour",
+        demo=own_demo() if name == "tour" else None,
     )
     app = AgentApp(lambda: options, theme)
     app.prompt.area.cursor_blink = False

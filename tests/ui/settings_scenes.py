@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agent_tui.config import load_settings
+from agent_tui.config.loading import load_settings
 from agent_tui.config.user_file import SettingsEditor, UserConfigFile
 from agent_tui.drafts.draft import Draft
 from agent_tui.ui.lines_field import LinesField

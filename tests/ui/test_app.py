@@ -23,7 +23,6 @@ from agent_tui.ui.chat.lines_above_prompt import activity_text
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.questions import AnswerLine
-from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.transcript.blocks import AssistantBlock, ToolBlock, UserBlock, WelcomeBlock
 from tests.support.images import png
 from tests.support.models import LOCAL, MODEL, ListedModels
@@ -431,36 +430,15 @@ async def test_shift_tab_goes_through_the_permission_modes(tmp_path: Path):
         assert seen == ["accept-edits", "plan"]
 
 
-async def asked_about_full(ui: Ui) -> None:
-    """Shift+Tab in mode plan, and the question ready to be answered at once."""
-    await ui.pilot.press("shift+tab")
-    await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
-    screen = ui.app.screen
-    assert isinstance(screen, ChoiceScreen)
-    screen._quiet_s = 0.0
-
-
-async def test_mode_full_is_asked_for(tmp_path: Path):
+async def test_full_mode_is_in_the_cycle_of_a_session_that_was_in_it(tmp_path: Path):
     runtime = asking(Stage(tmp_path))
-    answers = {"n": "ask", "escape": "plan", "enter": "ask", "y": "full"}
     async with running_app(tmp_path, runtime=runtime) as ui:
-        for answer, mode in answers.items():
-            runtime.conversation.permissions.mode = "plan"
-            ui.app.view.refresh_status()
-            await asked_about_full(ui)
-            assert ui.status.mode == "plan"
-            await ui.pilot.press(answer, "escape")
-            await ui.settle()
-            assert ui.status.mode == mode
-            assert ui.app.prompt.has_class("-full") == (mode == "full")
-
-
-async def test_mode_full_is_asked_for_once(tmp_path: Path):
-    runtime = asking(Stage(tmp_path))
-    runtime.conversation.permissions.mode = "plan"
-    async with running_app(tmp_path, runtime=runtime) as ui:
-        await asked_about_full(ui)
-        await ui.pilot.press("y", *["shift+tab"] * 4)
+        await ui.pilot.press(*["shift+tab"] * 3)
+        assert ui.status.mode == "ask"
+        await ui.send("/mode full")
+        assert ui.status.mode == "full"
+        assert ui.app.prompt.has_class("-full")
+        await ui.pilot.press(*["shift+tab"] * 4)
         await ui.settle()
         assert ui.status.mode == "full"
 
@@ -830,7 +808,7 @@ async def test_a_rule_is_edited_before_it_is_granted(tmp_path: Path):
         (("1",), True),
         (("down", "enter"), True),
         (("up", "up", "enter"), False),
-        (("5",), False),
+        (("6",), False),
         (("down", "up", "up", "enter"), None),
     ],
 )

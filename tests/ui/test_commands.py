@@ -8,7 +8,7 @@ from agent_tui.commands.sessions import age
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.scripted.provider import Reply
-from agent_tui.ui.screens.listing import ModelPicker, ThemePicker
+from agent_tui.ui.screens.listing import ListingScreen, ModelPicker, ThemePicker
 from agent_tui.ui.screens.modal import PageRow, PageScreen
 from agent_tui.ui.screens.picker import PickerRow, RowList, search_rows
 from agent_tui.ui.screens.session_picker import SessionPicker
@@ -17,7 +17,7 @@ from agent_tui.ui.transcript.blocks import UserBlock, WelcomeBlock
 from tests.support.models import LOCAL, MODEL, OTHER
 from tests.support.rows import each_row
 from tests.support.runtime import Stage
-from tests.ui.app_support import Ui, answer, asking, held, running_app, said
+from tests.ui.app_support import Ui, answer, asking, held, listed, running_app, said
 
 COMMANDS = {entry.name for entry in load_commands().commands}
 
@@ -46,6 +46,8 @@ def test_every_command_of_the_program_is_there():
         "trust",
         "mcp",
         "jobs",
+        "background",
+        "vim",
         "hooks",
         "find",
         "cost",
@@ -236,6 +238,25 @@ async def test_copy_says_which_way_it_went(tmp_path: Path, monkeypatch: pytest.M
         await ui.send("/copy")
         assert ui.notices[-1].startswith("Sent 10 characters to the terminal (OSC 52)")
         assert ui.app.clipboard == "the answer"
+
+
+async def test_a_block_of_code_is_copied(tmp_path: Path):
+    one = Reply(text="Run this:\n\n```sh\nmake all\n```\n")
+    two = Reply(text="Or:\n\n```\none\n```\n\n```\ntwo\n2\n```")
+    async with running_app(tmp_path, Reply(text="no code"), one, two) as ui:
+        await ui.send("hi")
+        await ui.send("/copy code")
+        assert ui.notices[-1] == "The last reply has no block of code."
+        await ui.send("hi")
+        await ui.send("/copy code")
+        assert ui.app.clipboard == "make all\n"
+        await ui.send("hi")
+        await ui.send("/copy code")
+        await ui.until(lambda: isinstance(ui.app.screen, ListingScreen))
+        assert [row.strip() for row in listed(ui.app.screen)] == ["one", "two"]
+        await ui.pilot.press("down", "enter")
+        await ui.settle()
+        assert ui.app.clipboard == "two\n2\n"
 
 
 async def test_thinking_sets_the_level(tmp_path: Path):

@@ -87,7 +87,7 @@ async def test_compact_shows_at_once_that_it_works_and_a_second_one_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     async with at_work(tmp_path, held(SUMMARY)) as ui:
-        used, planner, go_on = ui.usage.used, ui.runtime.services.compaction, asyncio.Event()
+        used, planner, go_on = ui.usage.used, ui.runtime.planner, asyncio.Event()
         preview = planner.preview
 
         async def count_slowly(request: CompactionRequest, strategy: str) -> CompactionPreview:
@@ -112,7 +112,7 @@ async def test_compact_during_an_automatic_compaction_says_that_one_is_running(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     async with at_work(tmp_path, Reply(text="Well."), window=FULL) as ui:
-        planner, begun, go_on = ui.runtime.services.compaction, asyncio.Event(), asyncio.Event()
+        planner, begun, go_on = ui.runtime.planner, asyncio.Event(), asyncio.Event()
         outcome = planner.outcome
 
         async def decide_slowly(*given: Any) -> Outcome:
@@ -142,7 +142,7 @@ async def test_esc_ends_a_compaction_that_still_counts(
             await never.wait()
             raise AssertionError
 
-        monkeypatch.setattr(ui.runtime.services.compaction, "preview", count_forever)
+        monkeypatch.setattr(ui.runtime.planner, "preview", count_forever)
         path = ui.path
         await ui.submit("/compact")
         await ui.until(lambda: ui.activity.state is not None)

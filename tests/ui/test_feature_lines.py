@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.commands.event_lines import event_line
-from agent_tui.events import FeatureEvent, GoalChanged, Standing
+from agent_tui.events import FeatureEvent, Standing
+from agent_tui.features.goal.events import GoalChanged
 from agent_tui.ui.chat.lines_above_prompt import FeatureLines
 from tests.ui.app_support import Ui, running_app
 

@@ -1,4 +1,5 @@
 import asyncio
+import tomllib
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -8,20 +9,20 @@ import pytest
 from textual.widgets import Input, OptionList, Static
 
 from agent_tui.errors import ConfigError
-from agent_tui.providers.accounts.device import Account, DeviceCode, SignInError
-from agent_tui.providers.accounts.table import ACCOUNTS
+from agent_tui.features.local.pull_screen import PullScreen
+from agent_tui.providers.accounts import Account, DeviceCode, SignInError, own_accounts
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.ui.first_run.chooser import FirstRunScreen
 from agent_tui.ui.options import FirstRun, KeyChoice
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.listing import ModelPicker
 from agent_tui.ui.screens.picker import RowList
-from agent_tui.ui.screens.pull import PullScreen
 from agent_tui.ui.transcript.blocks import WelcomeBlock
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.models import LOCAL, MODEL, OTHER, ListedModels
 from tests.ui.app_support import Ui, running_app, ways_to_a_model
 from tests.ui.scenes import StillClock
+from tests.ui.settings_scenes import editor_in
 
 NOTHING = ListedModels(nothing=True)
 
@@ -284,6 +285,22 @@ async def test_a_server_is_used_by_its_url(tmp_path: Path):
         assert ui.model == served(1)[0].ref
 
 
+async def test_a_server_is_kept_for_the_next_start(tmp_path: Path):
+    ways, file = ways_to_a_model(find_at=at_server), tmp_path / "config.toml"
+    async with starting_app(
+        tmp_path, first_run=ways, models=NOTHING, settings_editor=editor_in(tmp_path)
+    ) as ui:
+        screen = await chooser(ui)
+        await ui.pilot.press("2")
+        screen.query_one(Input).value = "host:1"
+        await ui.pilot.press("enter")
+        await ui.settle()
+        ref = served(1)[0].ref
+        kept = tomllib.loads(file.read_text())
+        assert (kept["base_url"], kept["model"]) == (ref.base_url, ref.name)
+        assert ui.notices[-1] == f"Kept for the next start, in {file}: this server and model"
+
+
 async def test_of_a_server_with_several_models_one_is_chosen(tmp_path: Path):
     ways = ways_to_a_model(find_at=at_server)
     async with starting_app(tmp_path, first_run=ways) as ui:
@@ -310,7 +327,7 @@ async def test_of_a_server_with_several_models_one_is_chosen(tmp_path: Path):
 
 async def test_an_account_is_signed_in_to_with_the_code_that_is_shown(tmp_path: Path):
     entered = asyncio.Event()
-    copilot = ACCOUNTS["github_copilot"]
+    copilot = own_accounts()["github_copilot"]
     models = SlowModels(
         (), (FoundModel(OTHER, ModelInfo(OTHER.name, 8_192, 2_048), copilot.title),)
     )
@@ -321,7 +338,7 @@ async def test_an_account_is_signed_in_to_with_the_code_that_is_shown(tmp_path: 
         show(DeviceCode("ABCD-1234", "https://example.org/device", "d", 1.0, 900.0))
         await entered.wait()
 
-    ways = ways_to_a_model(accounts=tuple(ACCOUNTS.values()), sign_in=sign_in)
+    ways = ways_to_a_model(accounts=tuple(own_accounts().values()), sign_in=sign_in)
     async with starting_app(tmp_path, first_run=ways, models=models) as ui:
         screen = await chooser(ui)
         assert [row[3:].partition("  ")[0] for row in rows(screen)[2:4]] == [
@@ -346,7 +363,7 @@ async def test_a_sign_in_that_fails_says_why(tmp_path: Path):
     async def sign_in(_account: Account, _show: Callable[[DeviceCode], object]) -> None:
         raise SignInError("The code expired before it was entered.", "Try again.")
 
-    ways = ways_to_a_model(accounts=tuple(ACCOUNTS.values()), sign_in=sign_in)
+    ways = ways_to_a_model(accounts=tuple(own_accounts().values()), sign_in=sign_in)
     async with starting_app(tmp_path, first_run=ways, models=NOTHING) as ui:
         screen = await chooser(ui)
         await ui.pilot.press("3")
@@ -358,7 +375,12 @@ async def test_a_sign_in_that_fails_says_why(tmp_path: Path):
 
 async def test_the_built_in_model_can_be_got(tmp_path: Path):
     local = FakeLocal(tmp_path)
-    options = {"first_run": keeping({}), "models": NOTHING, "local": local, "clock": StillClock()}
+    options = {
+        "first_run": keeping({}),
+        "models": NOTHING,
+        "local": local.as_offer,
+        "clock": StillClock(),
+    }
     async with starting_app(tmp_path, **options) as ui:
         screen = await chooser(ui)
         await ui.pilot.press("5")
@@ -385,7 +407,9 @@ async def test_a_pulled_model_that_cannot_run_yet_says_what_is_missing(tmp_path:
     models = SlowModels(found)
     models.may_answer.set()
     local = FakeLocal(tmp_path, "Missing.\npip install it")
-    async with starting_app(tmp_path, first_run=keeping({}), models=models, local=local) as ui:
+    async with starting_app(
+        tmp_path, first_run=keeping({}), models=models, local=local.as_offer
+    ) as ui:
         await chooser(ui)
         await ui.pilot.press("1")
         await ui.until(lambda: isinstance(ui.app.screen, PullScreen))
@@ -399,7 +423,7 @@ async def test_the_tour_can_be_taken(tmp_path: Path):
         await ui.pilot.press("end", "enter")
         await ui.until(lambda: ui.app.return_value is not None)
         assert ui.app.return_value is not None
-        assert ui.app.return_value.wants == "demo"
+        assert ui.app.return_value.wants_demo
 
 
 async def test_a_double_enter_takes_the_tour_once(tmp_path: Path):
@@ -453,7 +477,7 @@ async def test_every_way_can_be_reached_whatever_the_size(tmp_path: Path):
     models = SlowModels(served(8, "a-model-with-quite-a-long-name-as-they-are-in-catalogues"))
     models.may_answer.set()
     local = FakeLocal(tmp_path)
-    options = {"first_run": keeping({}), "models": models, "local": local}
+    options = {"first_run": keeping({}), "models": models, "local": local.as_offer}
     async with starting_app(tmp_path, size=(100, 36), **options) as ui:
         screen = await chooser(ui)
         for size in ((80, 24), (40, 16), (120, 40)):
@@ -485,7 +509,7 @@ async def test_without_colours_the_way_in_hand_is_told_apart(
 
 
 async def test_at_80x24_nothing_is_cut(tmp_path: Path):
-    options = {"first_run": keeping({}), "models": NOTHING, "local": FakeLocal(tmp_path)}
+    options = {"first_run": keeping({}), "models": NOTHING, "local": FakeLocal(tmp_path).as_offer}
     async with starting_app(tmp_path, **options) as ui:
         screen = await chooser(ui)
         options = screen.query_one(OptionList)

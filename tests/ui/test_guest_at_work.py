@@ -82,6 +82,7 @@ async def test_what_is_dragged_over_stays_selected_and_ctrl_c_copies_it_and_says
         await ui.pilot.mouse_up(chat, offset=(start + 4, row))
         await ui.settle()
         assert ui.app.screen.get_selected_text() == "words"
+        assert ui.toasts == ["ctrl+c copies the selection."]
         await ui.pilot.press("ctrl+c")
         await ui.settle()
         assert ui.app.clipboard == "words"

@@ -24,7 +24,7 @@ from agent_tui.sessions.entries import (
     ModelChangeEntry,
     UnknownEntry,
 )
-from agent_tui.ui.chat.history_blocks import bash_block, blocks_of, call_title
+from agent_tui.ui.chat.history_blocks import bash_block, blocks_of, call_title, user_block
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
     BashBlock,
@@ -214,3 +214,9 @@ async def test_a_turn_is_shown_the_same_when_its_session_is_opened_again(tmp_pat
 
 def _untitled(block: ToolBlock | TurnBlock) -> ToolBlock | TurnBlock:
     return replace(block, title="") if isinstance(block, ToolBlock) else block
+
+
+def test_a_message_shows_what_was_attached_to_it():
+    message = UserMessage(content='see @a.txt\n\n<file path="a.txt">\none\n</file>')
+    block = user_block(message)
+    assert (block.text, block.attached) == ("see @a.txt", ("a.txt · 1 line · 3 bytes",))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
-from agent_tui.agent.hooks.files import HookSpec
+from agent_tui.agent.hook import HookSpec
 from agent_tui.commands.trust import program_question
 from agent_tui.config import HookSettings
 from agent_tui.features.hooks.part import hook_question

@@ -76,8 +76,7 @@ async def test_the_chat_says_when_a_job_ends_and_the_bar_no_longer_counts_it(tmp
         await ui.send("start it")
         (stage.workspace / "go").touch()
         await ui.until(lambda: bool(ui.notices))
-        assert ui.notices[0].startswith("Background job 1 has ended: exit code 0 after ")
-        assert ui.notices[0].endswith(f" s. $ {WAIT}")
+        assert ui.notices[0].startswith(f"Job 1 (`{WAIT}`) has ended: exit code 0 after ")
         assert ui.status.jobs == 0
 
 
@@ -106,7 +105,7 @@ async def test_jobs_are_picked_looked_at_and_stopped(tmp_path: Path):
         await ui.pilot.press("s")
         await ui.until(lambda: ui.status.jobs == 1)
         assert alive(nap(76702)) == []
-        assert "Background job 2 has ended: stopped after" in ui.notices[-1]
+        assert "has ended: stopped after" in ui.notices[-1]
 
 
 async def test_jobs_are_named_by_their_ids(tmp_path: Path):
@@ -137,6 +136,23 @@ async def test_a_new_session_says_what_it_stopped(tmp_path: Path):
         assert alive(nap(76704)) == []
 
 
+async def test_a_running_command_is_moved_to_the_background(tmp_path: Path):
+    stage = Stage(tmp_path)
+    waits = Reply(tool_calls=(call("c1", "bash", command=WAIT, timeout=600),))
+    async with running_app(tmp_path, stage=stage, runtime=free(stage, waits, Reply("Ok."))) as ui:
+        await ui.write("start it")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: "bash until" in ui.drawn_chat)
+        await ui.until(lambda: bool(ui.app.controller.runtime.conversation.jobs.awaited))
+        await ui.pilot.press("ctrl+b")
+        await ui.settle()
+        assert ui.status.jobs == 1
+        assert "moved to the background: job 1" in ui.drawn_chat
+        await ui.pilot.press("ctrl+b")
+        await ui.settle()
+        assert ui.notices[-1] == "No command is running that could go on in the background."
+
+
 async def test_a_resumed_session_shows_what_was_told_of_an_end(tmp_path: Path):
     stage = Stage(tmp_path)
     runtime = free(stage, *begin(WAIT), Reply("I see."))
@@ -148,4 +164,4 @@ async def test_a_resumed_session_shows_what_was_told_of_an_end(tmp_path: Path):
         ui.redraw()
         await ui.settle()
         (told,) = ui.notices
-        assert told.startswith("(Background job 1 has ended: exit code 0 after ")
+        assert told.startswith(f"(Job 1 (`{WAIT}`) has ended: exit code 0 after ")

@@ -113,3 +113,9 @@ def test_the_plan_shows_the_steps_around_the_present_one():
     )
     lines = plan_lines(todos).plain.split("\n")
     assert lines == ["Plan 7/10", "✓ step 5", "✓ step 6", "· step 7", "· step 8", "· step 9"]
+
+
+def test_a_long_command_says_how_to_move_it_to_the_background():
+    state = ActivityState("Running bash", 0.0, command_since=1.0)
+    assert "background" not in activity_text(state, 5.9)
+    assert activity_text(state, 6.0).endswith(" · ctrl+b moves it to the background")

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
-from agent_tui.commands.mcp import mcp_page
 from agent_tui.commands.trust import server_question
-from agent_tui.tools.mcp.hub import ServerView
-from agent_tui.tools.mcp.results import content_texts
-from agent_tui.tools.mcp.spec import FoundServer, ServerSpec
+from agent_tui.features.mcp.command import mcp_page
+from agent_tui.features.mcp.hub import ServerView
+from agent_tui.features.mcp.results import content_texts
+from agent_tui.features.mcp.sources import FoundServer
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.server_spec import ServerSpec
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from agent_tui.ui.screens.modal import PageScreen
 from tests.support.mcp_servers import Stage

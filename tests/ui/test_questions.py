@@ -9,7 +9,6 @@ import pytest
 from textual import events
 
 from agent_tui.commands.core.front import Choice, Question, TextQuestion, loss_question
-from agent_tui.commands.permissions import FULL_MODE_QUESTION
 from agent_tui.commands.trust import server_question, trust_question
 from agent_tui.config import Settings
 from agent_tui.drafts.draft import Draft
@@ -18,13 +17,14 @@ from agent_tui.messages import ToolCall
 from agent_tui.permissions.rules import INSIDE_RULE
 from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.tools.mcp.spec import ServerSpec
+from agent_tui.tools.server_spec import ServerSpec
 from agent_tui.ui.approval_panel import answers_to, first_mark
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.parts import KeysLine
 from agent_tui.ui.prompt.area import BURST_S
 from agent_tui.ui.questions import AnswerLine, AnswerList, AnswerRow, EarlyKeys
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
+from agent_tui.ui.transcript.blocks import UserBlock
 from tests.ui.app_support import Ui, held, running_app
 
 QUIET_S = 3_600.0
@@ -53,6 +53,10 @@ async def ask(ui: Ui, draft: str = "") -> None:
     await ui.asked()
 
 
+def screen_text(ui: Ui) -> str:
+    return "\n".join(screen_rows(ui))
+
+
 def screen_rows(ui: Ui) -> list[str]:
     """What stands on the terminal."""
     strips = ui.app.screen._compositor.render_strips()
@@ -75,7 +79,6 @@ def marked(ui: Ui) -> list[str]:
             TrustQuestion(Path("/proj"), (), "", has_repository=False, state="not asked")
         ),
         server_question(ServerSpec("notes", "server", ("notes",))),
-        FULL_MODE_QUESTION,
         loss_question("Delete it?", "It is gone then."),
     ],
     ids=lambda question: question.title,
@@ -106,7 +109,7 @@ async def test_a_loss_is_marked_no(tmp_path: Path):
     lost = call("c1", "bash", command="git push --force origin main")
     async with running_app(tmp_path, *asks(lost), approval_quiet_s=QUIET_S) as ui:
         await ask(ui)
-        assert marked(ui) == ["n  No"]
+        assert marked(ui) == ["n  No, and stop"]
         ui.approval.arm()
         await ui.pilot.press("enter")
         await ui.settle()
@@ -121,13 +124,57 @@ def test_the_mark_is_on_the_smallest_yes_or_on_no():
         assert answers_to(lost)[first_mark(lost)].choice == "no"
 
 
+def test_all_edits_are_offered_whether_or_not_a_rule_can_be_made():
+    edit = replace(REQUEST, body_kind="diff", part_rules=(), is_edit=True)
+    assert [answer.key for answer in answers_to(edit)] == [*"yaprcne"]
+    assert [answer.key for answer in answers_to(replace(edit, session_rule=""))] == [*"yacne"]
+    assert answers_to(edit)[1].choice == "edits"
+
+
 def test_a_command_inside_the_sandbox_is_answered_for_the_whole_session():
     request = replace(REQUEST, session_rule=INSIDE_RULE, part_rules=())
     assert [(answer.key, answer.choice, answer.label) for answer in answers_to(request)[1:3]] == [
         ("a", "session", "Yes, and commands may write here for this session"),
         ("p", "project", "Yes, and commands may always write in this project"),
     ]
-    assert len(answers_to(request)) == 5
+    assert len(answers_to(request)) == 6
+
+
+@pytest.mark.parametrize("key", ["a", "shift+tab"])
+async def test_yes_to_all_edits_makes_this_one_and_asks_about_no_other(tmp_path: Path, key: str):
+    writes = [call(name, "write", path=f"{name}.txt", content="x\n") for name in ("c1", "c2")]
+    async with running_app(tmp_path, *asks(*writes), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        assert "a  Yes, and all edits in this session   shift+tab" in screen_text(ui)
+        ui.approval.arm()
+        await ui.pilot.press(key)
+        await ui.settle()
+        assert not ui.approval.display
+        assert (ui.workspace / "c1.txt").exists()
+        assert (ui.workspace / "c2.txt").exists()
+        assert ui.status.mode == "accept-edits"
+
+
+async def test_an_edit_that_is_always_asked_about_is_approved_alone(tmp_path: Path):
+    write = call("c1", "write", path=".env", content="x\n")
+    async with running_app(tmp_path, *asks(write), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        assert "all edits" not in screen_text(ui)
+        ui.approval.arm()
+        await ui.pilot.press("shift+tab")
+        assert ui.approval.display
+
+
+async def test_what_is_said_with_a_yes_reaches_the_model_with_the_result(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.pilot.press("c", *"run it", "enter")
+        await ui.settle()
+        assert is_made(ui)
+        said = [block.text for block in ui.blocks if isinstance(block, UserBlock)]
+        assert said == ["go", "run it"]
+        assert ui.answers[-1] == "Done."
 
 
 @pytest.mark.thorough
@@ -765,7 +812,9 @@ async def test_a_grave_question_leaves_no_early_answer_in_the_prompt(tmp_path: P
 async def test_a_question_that_writing_may_meet_leaves_the_prompt_in_sight(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         prompt, draft = ui.app.prompt, "words " * 15
-        asking = asyncio.create_task(ui.app.controller.front.ask(FULL_MODE_QUESTION))
+        asking = asyncio.create_task(
+            ui.app.controller.front.ask(replace(loss_question("Go?", "It is gone."), is_grave=True))
+        )
         await ui.until(lambda: ui.app.screen.query(AnswerLine))
         await ui.write("a draft")
         await ui.pilot.press("backspace", "ctrl+w")

@@ -7,7 +7,8 @@ import pytest
 
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.config import LoadedSettings, Settings
+from agent_tui.config import Settings
+from agent_tui.config.loading import LoadedSettings
 from agent_tui.features.rules.command import proposed_line, quote_row
 from agent_tui.features.rules.events import RuleOffered
 from agent_tui.features.rules.review import answer_file

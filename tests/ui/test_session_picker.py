@@ -15,6 +15,7 @@ from textual.widgets import Input, Static
 
 from agent_tui.agent.conversation import Conversation
 from agent_tui.attachments import earlier_work_block, instructions_block
+from agent_tui.cli.folders import worktree_records
 from agent_tui.commands import sessions as session_opening
 from agent_tui.commands.sessions import age
 from agent_tui.events import AgentEvent
@@ -23,19 +24,16 @@ from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.worktree import Worktree
-from agent_tui.tools.git.worktree_records import WorktreeRecords
-from agent_tui.tools.git.worktrees import Worktrees
 from agent_tui.ui.screens import session_picker
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.transcript.blocks import UserBlock
+from tests.features.helpers.test_worktrees import git
 from tests.sessions.importers import recordings
 from tests.support.models import MODEL
 from tests.support.other_program import opened_elsewhere
 from tests.support.runtime import Stage
-from tests.support.tool_calls import KEEPER
-from tests.tools.test_worktrees import git
 from tests.ui.app_support import Ui, asking, listed, running_app
 from tests.ui.app_support import answer as reply
 from tests.ui.previews import marked_words, painted
@@ -289,19 +287,19 @@ async def test_a_session_whose_folder_is_gone_goes_on_here(tmp_path: Path, key: 
         assert ui.runtime.conversation.cwd == stage.workspace
 
 
-async def test_how_to_return_to_a_removed_worktree_is_said_before_the_user_chooses(tmp_path: Path):
+async def test_how_to_return_to_a_removed_worktree_is_said_before_the_user_chooses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("AGENT_TUI_HOME", str(tmp_path / "home"))
     stage = Stage(tmp_path.resolve())
     top = stage.workspace
     git(top, "init", "-q", "-b", "main", "--template=")
     git(top, "commit", "-q", "--allow-empty", "-m", "one")
     git(top, "branch", "fix")
-    records = WorktreeRecords(stage.folder / "data")
     place = stage.folder / "workspace.worktrees" / "fix"
-    records.store(Worktree("fix", place, top, "fix", "main", "", True), "kept")
+    worktree_records().store(Worktree("fix", place, top, "fix", "main", "", True), "kept")
     put(stage, "the parser", day=2, cwd=place)
     async with picking(stage, 1) as ui:
-        environ = {"PATH": os.environ["PATH"]}
-        ui.runtime.services.worktrees = Worktrees(KEEPER, environ, records)
         await ui.pilot.press("enter")
         facts = await asked(ui)
         assert f"It worked in {place}." in facts

@@ -6,7 +6,7 @@ from textual.widgets import Input, Static
 from agent_tui.commands.core.plugin_kinds import STRATEGIES
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.compaction.strategies.registry import CompactionStrategy
-from agent_tui.config import LoadedSettings, load_settings
+from agent_tui.config.loading import LoadedSettings, load_settings
 from agent_tui.config.specs import SettingSpec, setting_specs
 from agent_tui.config.user_file import SettingsEditor, UserConfigFile, setting_named
 from agent_tui.drafts.draft import Draft

@@ -15,6 +15,7 @@ from agent_tui.ui.options import UiOptions
 from agent_tui.ui.terminal.run import farewell
 from agent_tui.ui.terminal.state import title_sequence
 from tests.support.models import listed_services
+from tests.support.patience import PATIENCE_S
 from tests.support.runtime import Stage
 from tests.ui.app_support import asking, said
 
@@ -90,8 +91,8 @@ def start(folder: Path) -> tuple[subprocess.Popen[bytes], int, bytes]:
         start_new_session=True,
     )
     os.close(slave)
-    seen = read_until(master, b"agent-tui", b"", 30)
-    return process, master, read_until(master, b"Ask anything", seen, 30)
+    seen = read_until(master, b"agent-tui", b"", PATIENCE_S)
+    return process, master, read_until(master, b"Ask anything", seen, PATIENCE_S)
 
 
 @pytest.mark.parametrize("is_told", [True, False], ids=["told", "below su"])
@@ -102,7 +103,7 @@ def test_a_closed_terminal_ends_the_program(tmp_path: Path, is_told: bool):
         if is_told:
             process.send_signal(signal.SIGHUP)
             process.send_signal(signal.SIGCONT)  # the kernel sends both
-        ended = process.wait(30)
+        ended = process.wait(timeout=PATIENCE_S)
         late = -signal.SIGHUP  # the signal came when Python had put its handlers away
         assert ended in ((128 + signal.SIGHUP, late) if is_told else (128 + signal.SIGHUP,))
     finally:
@@ -116,8 +117,8 @@ def test_a_signal_leaves_the_terminal_as_it_was(tmp_path: Path, number: signal.S
     process, master, seen = start(tmp_path)
     try:
         process.send_signal(number)
-        seen = read_until(master, b"\x1b[?1049l", seen, 30)
-        assert process.wait(30) == 128 + number
+        seen = read_until(master, b"\x1b[?1049l", seen, PATIENCE_S)
+        assert process.wait(timeout=PATIENCE_S) == 128 + number
     finally:
         process.kill()
         process.wait()

@@ -12,7 +12,7 @@ from agent_tui.cli.arguments import parse_arguments
 from agent_tui.cli.screen_command import ScreenStart
 from agent_tui.commands.unread_rules import unread_question
 from agent_tui.errors import UsageError
-from agent_tui.permissions.rule_sources import UnreadRules
+from agent_tui.permissions.rule_book import UnreadRules
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.choice import ChoiceScreen

@@ -1,9 +1,10 @@
 from dataclasses import replace
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.local_models.model import OFFERS
+from agent_tui.features.tour.steps import TOUR
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
 from agent_tui.ui.first_run.model_options import (
     SHOWN_PER_SOURCE,
@@ -12,9 +13,10 @@ from agent_tui.ui.first_run.model_options import (
     option_lines,
 )
 from agent_tui.ui.options import KeyChoice
+from tests.support.fake_local import FakeLocal
 from tests.ui.app_support import ways_to_a_model
 
-OFFER = OFFERS[0]
+OFFER = FakeLocal(Path()).as_offer
 KEY = KeyChoice("Anthropic", "ANTHROPIC_API_KEY", ModelRef("anthropic/claude-sonnet"))
 NOTHING = ways_to_a_model()
 WITH_KEY = ways_to_a_model((KEY,))
@@ -43,18 +45,18 @@ def test_what_works_at_once_comes_first_and_the_tour_last():
         "other provider",
         "own server",
         OFFER,
-        "tour",
+        TOUR,
     )
 
 
 def test_the_built_in_model_is_not_offered_twice():
-    mine = pulled(OFFER.name)
+    mine = pulled(OFFER.model.model_id)
     options = first_run_options((mine,), NOTHING, OFFER)
-    assert options == (mine, "other provider", "own server", "tour")
+    assert options == (mine, "other provider", "own server", TOUR)
 
 
 def test_a_served_model_of_the_same_name_is_not_the_built_in_one():
-    assert OFFER in first_run_options((served(OFFER.name),), NOTHING, OFFER)
+    assert OFFER in first_run_options((served(OFFER.model.model_id),), NOTHING, OFFER)
 
 
 def test_of_many_models_at_one_place_the_loaded_ones_are_shown():

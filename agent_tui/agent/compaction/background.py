@@ -21,26 +21,25 @@ class BackgroundSummary:
 
     def __init__(self, planner: CompactionPlanner) -> None:
         self._planner = planner
-        self._task: asyncio.Task[KeepChoice | None] | None = None
+        self._asked: _Asked | None = None
         self.begun_at_tokens = 0
         """Tokens in use when the last choice was requested."""
 
     @property
     def is_there(self) -> bool:
         """Whether a choice is being made or finished."""
-        task = self._task
-        return task is not None and (not task.done() or _result_of(task) is not None)
+        asked = self._asked
+        return asked is not None and not (asked.is_decided.is_set() and asked.choice is None)
 
     @property
     def is_made(self) -> bool:
-        """Whether the choice is finished, so that nobody has to wait for it."""
-        task = self._task
-        return task is not None and task.done() and _result_of(task) is not None
+        """Whether there is a choice, so that nobody has to wait for it."""
+        return self._asked is not None and self._asked.choice is not None
 
     @property
     def ahead(self) -> Callable[[], Awaitable[KeepChoice | None]] | None:
         """Returns the function that waits for the choice; None if there is none."""
-        return self._wait_for_choice if self.is_there else None
+        return self._asked.wait if self._asked is not None and self.is_there else None
 
     def begin(self, request: CompactionRequest, on_usage: OnUsage) -> None:
         """Ask for the choice for `request` in the background, replacing any earlier one.
@@ -53,36 +52,54 @@ class BackgroundSummary:
         """
         self.drop()
         self.begun_at_tokens = request.sizes.used
-        self._task = asyncio.create_task(self._ask(request, on_usage))
-
-    async def _wait_for_choice(self) -> KeepChoice | None:
-        """Wait for the choice; None if there is none or the model gave none."""
-        return await asyncio.shield(self._task) if self._task is not None else None
+        self._asked = _Asked(self._planner, request, on_usage)
 
     def drop(self) -> None:
         """Discard the choice and cancel the request for it."""
-        if self._task is not None:
-            self._task.cancel()
-        self._task = None
+        if self._asked is not None:
+            self._asked.task.cancel()
+        self._asked = None
         self.begun_at_tokens = 0
 
     async def aclose(self) -> None:
         """Cancel the request and wait until it has ended."""
-        task = self._task
+        asked = self._asked
         self.drop()
-        if task is not None:
+        if asked is not None:
             with contextlib.suppress(asyncio.CancelledError):
-                await task
+                await asked.task
 
-    async def _ask(self, request: CompactionRequest, on_usage: OnUsage) -> KeepChoice | None:
+
+class _Asked:
+    """One question in the background, and the best answer to it so far."""
+
+    def __init__(
+        self, planner: CompactionPlanner, request: CompactionRequest, on_usage: OnUsage
+    ) -> None:
+        self.choice: KeepChoice | None = None
+        self.is_decided = asyncio.Event()
+        """There is a choice, or there will be none."""
+
+        self.task = asyncio.create_task(self._ask(planner, request, on_usage))
+
+    async def wait(self) -> KeepChoice | None:
+        """Wait for the choice, but not for additions to it; None if the model gave none."""
+        await self.is_decided.wait()
+        return self.choice
+
+    def _take(self, choice: KeepChoice | None) -> None:
+        self.choice = choice
+        self.is_decided.set()
+
+    async def _ask(
+        self, planner: CompactionPlanner, request: CompactionRequest, on_usage: OnUsage
+    ) -> None:
         try:
-            return await self._planner.choose_ahead(request, on_usage)
+            self._take(await planner.choose_ahead(request, on_usage, self._take))
         except AgentTuiError:
-            return None  # the compaction itself asks again and reports what is wrong
-
-
-def _result_of(task: "asyncio.Task[KeepChoice | None]") -> KeepChoice | None:
-    return None if task.cancelled() or task.exception() is not None else task.result()
+            pass  # the compaction itself asks again and reports what is wrong
+        finally:
+            self.is_decided.set()
 
 
 class Pause:

@@ -29,7 +29,8 @@ from agent_tui.agent.part import Answer, Part, ask_before, carried_entries
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.spending import with_spending
 from agent_tui.compaction.outcome import CompactionPreview, Outcome
-from agent_tui.compaction.policy import RefillWatch, largest_sources, should_compact
+from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.policy import RefillWatch, should_compact
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.request import (
     Ahead,
@@ -38,6 +39,7 @@ from agent_tui.compaction.request import (
     ContextSizes,
     Occasion,
 )
+from agent_tui.compaction.sources import largest_sources
 from agent_tui.errors import CompactionError, NothingToCompactError, SessionError
 from agent_tui.events import (
     CompactionFailed,
@@ -51,7 +53,8 @@ from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.providers.client import OnProgress
 from agent_tui.providers.prompt_cache import cache_lifetime
 from agent_tui.regular_files import read_regular_file
-from agent_tui.safe_paths import resolve_path
+from agent_tui.safe_paths import real_path, resolve_path
+from agent_tui.sessions.context import Context
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import ToolOutput
@@ -112,6 +115,7 @@ class Compactor:
     Args:
         conversation: The conversation.
         services: What conversations share.
+        planner: Decides what a compaction keeps.
         background: The summary made in advance.
         parts: What features do in the conversation.
     """
@@ -120,11 +124,13 @@ class Compactor:
         self,
         conversation: Conversation,
         services: RuntimeServices,
+        planner: CompactionPlanner,
         background: BackgroundSummary,
         parts: Sequence[Part] = (),
     ) -> None:
         self._conversation = conversation
         self._services = services
+        self._planner = planner
         self._background = background
         self._parts = parts
         may_run_git = services.trust.may_run_git
@@ -175,7 +181,7 @@ class Compactor:
             return None
         return cold_price(
             conversation,
-            self._services.compaction.reader(conversation.settings, conversation.model),
+            self._planner.reader(conversation.settings, conversation.model),
             is_ready=self._background.is_made,
         )
 
@@ -256,7 +262,7 @@ class Compactor:
             ahead=self._ahead(focus),
         )
         try:
-            outcome = await self._services.compaction.outcome(
+            outcome = await self._planner.outcome(
                 request, chosen, started.progress, self._conversation.counting(emit)
             )
         except asyncio.CancelledError:
@@ -278,11 +284,15 @@ class Compactor:
         if reason == "threshold" and not why_now:
             self._say_why_early(emit)
         if reason == "threshold" and conversation.refill.is_in_vain:
-            filling = await asyncio.to_thread(largest_sources, full, conversation.services.counter)
+            filling = await self.largest_sources(full)
             emit(Notice("warning", self._services.ways.fill(conversation.refill.message(filling))))
         for part in self._parts:
             await part.after_compaction(event, emit)
         return outcome
+
+    async def largest_sources(self, context: Context) -> str:
+        """The largest sources of `context` with their shares, counted off the event loop."""
+        return await asyncio.to_thread(largest_sources, context, self._services.counter)
 
     async def _ask_parts(self, reason: CompactionReason, focus: str, emit: Emit) -> Answer:
         """What features say about a compaction."""
@@ -378,7 +388,7 @@ class Compactor:
             ahead = self._ahead(focus) if decided is None else None
             request = await self._request(focus, occasion="new session", ahead=ahead)
             request = request if decided is None else decided.apply_to(request)
-            outcome = await self._services.compaction.outcome(
+            outcome = await self._planner.outcome(
                 request, "tiered", progress_to(emit), self._conversation.counting(emit)
             )
             summary = outcome.summary
@@ -406,14 +416,14 @@ class Compactor:
             CompactionError: There is nothing to compact.
         """
         request = await self._request("", occasion="new session")
-        return await self._services.compaction.propose(
+        return await self._planner.propose(
             request, on_progress, self._count_background, asks_model=asks_model
         )
 
     async def preview(self) -> CompactionPreview:
         """What an automatic compaction would do now; writes nothing and asks no model."""
         conversation = self._conversation
-        found = await self._services.compaction.preview(
+        found = await self._planner.preview(
             await self._request("", least_gain=self._least_gain("threshold")),
             conversation.settings.strategy,
         )
@@ -527,7 +537,7 @@ def _occasion_of(reason: CompactionReason, *, is_asked: bool) -> Occasion:
 def read_working_file(cwd: Path, path: str) -> str | None:
     """The text of a file in the workspace; None if it must not be shown without asking."""
     try:
-        folder, file = cwd.resolve(), resolve_path(path, cwd)
+        folder, file = real_path(cwd), resolve_path(path, cwd)
         guard = ProtectedPaths(workspace=folder)
         if not guard.is_inside(file) or guard.why_reading_asks(file):
             return None

@@ -19,7 +19,7 @@ from agent_tui.permissions.project_files import (
 )
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.regular_files import open_regular_file, read_regular_file
-from agent_tui.safe_paths import is_file, resolve_path
+from agent_tui.safe_paths import is_file, real_path, resolve_path
 from agent_tui.sessions.file.disk import sync_folder
 from agent_tui.text import close_fence, repair_text
 from agent_tui.tools.files.protected import is_secret_name
@@ -100,7 +100,7 @@ class _Reader:
         return iter(())
 
     def _with_imports(self, path: Path, may_import: MayObey, depth: int) -> Iterator[ContextFile]:
-        real = path.resolve()
+        real = real_path(path)
         text = text_of(path)
         if real in self._read or not text.strip():
             return
@@ -146,7 +146,7 @@ def text_of(path: Path) -> str:
 
 
 def _is_below(folder: Path) -> MayObey:
-    root = folder.resolve()
+    root = real_path(folder)
     return lambda file: file.is_relative_to(root)
 
 
@@ -219,7 +219,7 @@ def add_line(file: Path, text: str) -> None:
         ConfigError: It is not UTF-8 text, has changed meanwhile, or cannot be written.
     """
     try:
-        real = file.resolve()
+        real = real_path(file)
         before = read_regular_file(real) if real.exists() else None
         try:
             present = (before or b"").decode("utf-8")

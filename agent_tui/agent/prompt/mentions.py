@@ -43,11 +43,6 @@ class AttachedResource:
     problem: str = ""
 
 
-async def no_resources(_server: str, _uri: str, _limits: OutputLimits) -> ToolOutput | None:
-    """A `ResourceReader` for when there are no servers."""
-    return None
-
-
 async def read_mentioned(
     text: str, window: int, read: ResourceReader
 ) -> Sequence[AttachedResource]:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background import BackgroundSummary
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.compaction.branch import BranchRequest, BranchSummary
 from agent_tui.compaction.plan import read_live
+from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import AgentEvent, BranchSummaryProgress, Notice
 from agent_tui.sessions.entries import BranchSummaryEntry, Entry, LabelEntry, MessageEntry
@@ -28,15 +28,15 @@ class Branches:
 
     Args:
         sessions: Holds the present session.
-        services: Summarize the branch that is left.
+        planner: Summarizes the branch that is left.
         background: The next summary, dropped when a mark changes what it should keep.
     """
 
     def __init__(
-        self, sessions: SessionManager, services: RuntimeServices, background: BackgroundSummary
+        self, sessions: SessionManager, planner: CompactionPlanner, background: BackgroundSummary
     ) -> None:
         self._sessions = sessions
-        self._services = services
+        self._planner = planner
         self._background = background
 
     async def place_of(self, entry_id: str) -> ContinuationPoint:
@@ -248,7 +248,7 @@ class Branches:
             cwd=conversation.cwd,
             settings=conversation.settings,
         )
-        return await self._services.compaction.summarise_branch(
+        return await self._planner.summarise_branch(
             request,
             lambda phase, chars: emit(BranchSummaryProgress(phase, chars)),
             conversation.counting(emit),

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.agent.compaction.background import BackgroundSummary
-from agent_tui.agent.part import Host, Part, part_types
-from agent_tui.agent.scopes import ScopeKeeper
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.guarded_part import part_itself
+from agent_tui.agent.part import Part
+from agent_tui.agent.prompt.fitted_prompt import PromptFitter
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import (
     PERMISSION_MODE,
     FolderFiles,
-    how_to_return,
     interruption_note,
     last_thinking_level,
     load_folder_files,
@@ -32,6 +33,7 @@ from agent_tui.agent.session.opening import (
 )
 from agent_tui.agent.session.undo import omission_note, open_known, undo_newest
 from agent_tui.agent.turn.limit_wait import take_up_stand_in, wait_to_continue
+from agent_tui.agent.turn.pending_approvals import close_walls
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError, SessionNotWritableError
 from agent_tui.events import (
@@ -46,7 +48,7 @@ from agent_tui.events import (
     WentBack,
 )
 from agent_tui.messages import ThinkingLevel
-from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.verdict import Permissions
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import CustomEntry, SessionInfoEntry
 from agent_tui.sessions.file.kept_files import folder_of
@@ -68,7 +70,7 @@ from agent_tui.sessions.lineage.joined import (
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.partial_reply import store_partial_reply
 from agent_tui.sessions.replay.file_changes import changes_here
-from agent_tui.sessions.replay.notes import end_of_job_line, names_temporary_files
+from agent_tui.sessions.replay.notes import end_of_job_line
 from agent_tui.tools.job_table import JobTable
 
 OpenMode: TypeAlias = Literal["write", "read-only", "fork"]
@@ -92,14 +94,12 @@ class _Opened:
     """A session that was opened, the folder to work in, and notices about both.
 
     `left_in`: the permission mode it was left in; a file from elsewhere may name any.
-    `has_new_sandbox`: whether its commands named temporary files, which the sandbox now lacks.
     """
 
     log: SessionLog
     cwd: Path
     notices: tuple[Notice, ...]
     left_in: PermissionMode | None
-    has_new_sandbox: bool
 
 
 class SessionManager:
@@ -116,7 +116,7 @@ class SessionManager:
         background: BackgroundSummary,
         past: PastSessions,
         is_busy: Callable[[], bool],
-        host: Host,
+        make_parts: Callable[[], tuple[Part, ...]],
         *,
         model: ModelRef,
         cwd: Path,
@@ -126,27 +126,42 @@ class SessionManager:
         self._background = background
         self._past = past
         self._is_busy = is_busy
-        self._host = host
-        self._part_types = part_types(services.features)
-        self.parts = self._make_parts()
+        self._make_parts = make_parts
+        self.parts = make_parts()
         self._is_branch_begun = False
         self._first_mode = mode
         self._jobs = JobTable()
         permissions, files = services.make_permissions(cwd, mode), load_folder_files(services, cwd)
         thinking = services.settings.thinking
         log = new_log(services, cwd, model, thinking)
-        self.conversation = open_conversation(
-            services, log, cwd, model, thinking, permissions, files, self._jobs
-        )
+        self.conversation = self._begin(log, cwd, model, thinking, permissions, files)
 
-    def _make_parts(self) -> tuple[Part, ...]:
-        return tuple(make(self._host) for make in self._part_types)
+    def _begin(
+        self,
+        log: SessionLog,
+        cwd: Path,
+        model: ModelRef,
+        thinking: ThinkingLevel,
+        permissions: Permissions,
+        files: FolderFiles,
+    ) -> Conversation:
+        services, fit = self._services, self._fitter(cwd, files)
+        conversation = open_conversation(
+            services, log, cwd, model, thinking, permissions, fit, self._jobs
+        )
+        conversation.context_files, conversation.withheld_files = files.in_force, files.withheld
+        return conversation
+
+    def _fitter(self, cwd: Path, files: FolderFiles) -> PromptFitter:
+        return prompt_fitter(self._services, cwd, files.in_force, lambda: self.parts)
 
     def _renew_parts(self) -> None:
         """Make the parts of another session; each follows the one before."""
-        before, self.parts = self.parts, self._make_parts()
-        for part, earlier in zip(self.parts, before, strict=True):
-            part.follow(earlier)
+        before = {type(part): part for part in map(part_itself, self.parts)}
+        self.parts = self._make_parts()
+        for part in self.parts:
+            if (earlier := before.get(type(part_itself(part)))) is not None:
+                part.follow(earlier)
 
     async def start_new(self) -> tuple[AgentEvent, ...]:
         """Leave this session as it is and begin an empty one with the same model."""
@@ -180,8 +195,7 @@ class SessionManager:
             SessionError: No such session, another process has it open, or work began meanwhile.
         """
         events = await self._open_and_switch(ref, keep_model, mode, here)
-        scopes = ScopeKeeper(self.conversation, self._services, self._background)
-        unfinished = scopes.notices()
+        unfinished = tuple(notice for part in self.parts for notice in part.opening_notices())
         if (wait := wait_to_continue(self.conversation)) is not None:
             unfinished = (Notice("info", f"The last turn is waiting. {wait.reason}"),)
         elif not unfinished and (note := interruption_note(self.conversation.log)):
@@ -214,7 +228,6 @@ class SessionManager:
         events = self._switch(log, opened.cwd, model, last_thinking_level(log), reason)
         permissions = self.conversation.permissions
         permissions.mode = permissions.book.limit_mode(permission_mode)
-        self.conversation.has_new_sandbox = opened.has_new_sandbox
         take_up_stand_in(self.conversation, present)
         if not log.is_read_only:
             log.append_many(missing_changes(log, model, self.conversation.thinking))
@@ -231,14 +244,14 @@ class SessionManager:
         return (*events, *left, *notices, *gone)
 
     async def _leave_jobs(self) -> tuple[Notice, ...]:
-        """End the background commands of the session that was left; returns a notice."""
+        """End the background commands of the session that was left; returns notices."""
         ended = await self._jobs.leave()
-        await self._services.close_walls()
+        notices = await close_walls(self._services, self.conversation)
         if not ended:
-            return ()
+            return notices
         commands = "; ".join(job.shown for job in ended)
         said = f"Stopped with the session that started them: {commands}"
-        return (Notice("info", said, "job"),)
+        return (Notice("info", said, "job"), *notices)
 
     async def status(self, ref: str) -> SessionStatus:
         """What to know about a session before opening it: its folder, and who has it open.
@@ -250,11 +263,16 @@ class SessionManager:
         return await asyncio.to_thread(lambda: session_status(find()))
 
     async def how_to_return(self, folder: Path, session: str) -> str:
-        """How to continue a session in the worktree around `folder`, which was removed.
+        """How to continue a session where it worked, if a feature knows; else empty.
 
-        Empty if there was none. Args are those of `opening.how_to_return`.
+        Args:
+            folder: Where it worked; the folder may be gone.
+            session: Its id.
         """
-        return await how_to_return(folder, session, self._services)
+        for part in self.parts:
+            if way := await part.way_back(folder, session):
+                return way
+        return ""
 
     def trees(self) -> Iterator[JoinedTree]:
         """Yield the present session as a tree, then joined with each one it was compacted from.
@@ -376,15 +394,13 @@ class SessionManager:
         """Continue from an earlier entry of this session; nothing is written yet."""
         before = self.conversation
         before.log.branch_to(leaf_id)
-        self.conversation = after = open_conversation(
-            self._services,
+        self.conversation = after = self._begin(
             before.log,
             before.cwd,
             before.model,
             before.thinking,
             before.permissions,
             FolderFiles(before.context_files, before.withheld_files),
-            self._jobs,
         )
         self._renew_parts()
         after.totals, after.told_note = before.totals, before.told_note
@@ -406,7 +422,7 @@ class SessionManager:
         conversation, services = self.conversation, self._services
         files = load_folder_files(services, conversation.cwd)
         conversation.context_files, conversation.withheld_files = files.in_force, files.withheld
-        conversation.fit = prompt_fitter(services, conversation.cwd, files.in_force)
+        conversation.fit = self._fitter(conversation.cwd, files)
         conversation.fitted = None
         before = conversation.permissions
         conversation.permissions = services.make_permissions(conversation.cwd, before.mode)
@@ -553,7 +569,6 @@ class SessionManager:
             cwd,
             tuple(notices),
             mode_left_in(log) if is_own else None,
-            self._services.has_sandbox(cwd) and names_temporary_files(log.path_entries()),
         )
 
     def _open_log(self, path: Path, mode: OpenMode) -> tuple[SessionLog, tuple[Notice, ...]]:
@@ -605,12 +620,10 @@ class SessionManager:
             permissions = services.make_permissions(cwd, permissions.mode)
         notices = () if cwd == before.cwd else unread_notices(permissions)
         files = load_folder_files(services, cwd)
-        self.conversation = after = open_conversation(
-            services, log, cwd, model, thinking, permissions, files, self._jobs
-        )
+        self.conversation = after = self._begin(log, cwd, model, thinking, permissions, files)
         if reason == "compacted":
             after.queue, after.files, after.todos = before.queue, before.files, before.todos
-            after.totals, after.helper_work = before.totals, before.helper_work
+            after.totals = before.totals
             after.limited_until, after.stands_in_for = before.limited_until, before.stands_in_for
         else:
             self._renew_parts()
@@ -629,7 +642,7 @@ class SessionManager:
         )
 
 
-def unread_notices(permissions: PermissionEngine) -> tuple[Notice, ...]:
+def unread_notices(permissions: Permissions) -> tuple[Notice, ...]:
     """What to tell the user about deny rules that cannot be read."""
     return tuple(Notice("warning", text) for text in permissions.book.unread_notices)
 

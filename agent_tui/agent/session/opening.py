@@ -1,17 +1,14 @@
 """Begin a conversation, and turn a session file into one that can continue."""
 
-import asyncio
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.helper_kinds import find_agents, with_agents
+from agent_tui.agent.part import Part, offered_tools
 from agent_tui.agent.prompt.context_files import ContextFile, load_context_files
 from agent_tui.agent.prompt.fitted_prompt import FittedPrompt, PromptFitter, PromptParts, fit_prompt
 from agent_tui.agent.prompt.prompt_files import find_skills
@@ -20,9 +17,15 @@ from agent_tui.config import PermissionMode
 from agent_tui.config.model_addresses import display_address, is_loopback
 from agent_tui.errors import AgentTuiError, SessionError
 from agent_tui.events import AgentEvent, ModelChanged, Notice
-from agent_tui.messages import AssistantMessage, ThinkingLevel, ToolResultMessage, UserMessage
-from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.messages import (
+    AssistantMessage,
+    ThinkingLevel,
+    ToolResultMessage,
+    ToolSpec,
+    UserMessage,
+)
 from agent_tui.permissions.trust import WithheldFile
+from agent_tui.permissions.verdict import Permissions
 from agent_tui.providers.base import ModelRef, model_name
 from agent_tui.safe_paths import is_folder
 from agent_tui.safe_text import printable_line
@@ -44,7 +47,6 @@ from agent_tui.sessions.replay.notes import jobs_on, own_usage
 from agent_tui.text import repair_text
 from agent_tui.tool_names import is_remote
 from agent_tui.tools.files.versions import version_of
-from agent_tui.tools.git.command import GitSilentError
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.selection import select_tools
 
@@ -53,6 +55,9 @@ _PULLED: Final = (
 )
 _BESIDE: Final = "{count:,} pulled {are} on another branch, from {names}: /tree switches to it."
 _MOST_NAMES: Final = 3
+
+PartsNow: TypeAlias = Callable[[], Sequence[Part]]
+"""What features do in a conversation at the time of the call."""
 
 PERMISSION_MODE: Final = "permission_mode"
 """Custom type of the entry that records the permission mode in force from there on."""
@@ -98,8 +103,8 @@ def open_conversation(
     cwd: Path,
     model: ModelRef,
     thinking: ThinkingLevel,
-    permissions: PermissionEngine,
-    files: FolderFiles,
+    permissions: Permissions,
+    fit: PromptFitter,
     jobs: JobTable,
 ) -> Conversation:
     """The conversation that `log` holds, ready for its next turn."""
@@ -111,9 +116,7 @@ def open_conversation(
         thinking=thinking,
         services=services,
         permissions=permissions,
-        context_files=files.in_force,
-        withheld_files=files.withheld,
-        fit=prompt_fitter(services, cwd, files.in_force),
+        fit=fit,
         jobs=jobs,
         kept_files=_open_kept_files(services, log),
     )
@@ -143,38 +146,38 @@ def _open_kept_files(services: RuntimeServices, log: SessionLog) -> KeptFiles:
 
 
 def prompt_fitter(
-    services: RuntimeServices, cwd: Path, context_files: Sequence[ContextFile]
+    services: RuntimeServices, cwd: Path, context_files: Sequence[ContextFile], parts: PartsNow
 ) -> PromptFitter:
     """Returns a fitter that uses the tools available at the time of each call."""
     toolbox, day, files = services.toolbox, date.today(), tuple(context_files)
 
     def fit(window: int, model_id: str, is_planning: bool) -> FittedPrompt:
-        suited = partial(select_tools, model_id=model_id, window=window, is_planning=is_planning)
-        agents = find_agents(cwd, services.user_config_dir, services.trust).by_name
         skills = find_skills(cwd, services.user_config_dir, services.trust).by_name.values()
         told = tuple((each.name, each.description) for each in skills if each.is_for_model)
-        is_boxed = services.has_sandbox(cwd)
-        may_delegate = services.settings.writing_helpers and services.worktrees is not None
-        suited = partial(
-            suited,
-            has_skills=bool(told),
-            has_sandbox=is_boxed,
-            has_writing_helpers=may_delegate,
-        )
-        specs = with_agents(suited(toolbox.specs), agents)
-        short_specs = with_agents(suited(toolbox.short_specs), agents)
-        parts = PromptParts(
+        is_boxed = services.sandbox.is_on(cwd)
+
+        def suited(specs: Sequence[ToolSpec]) -> tuple[ToolSpec, ...]:
+            own = select_tools(
+                [spec for spec in specs if not is_remote(spec.name)],
+                model_id,
+                is_planning=is_planning,
+                has_skills=bool(told),
+                has_sandbox=is_boxed,
+            )
+            return tuple(offered_tools(parts(), own, window, is_planning=is_planning))
+
+        prompt_parts = PromptParts(
             cwd=cwd,
             day=day,
-            specs=tuple(spec for spec in specs if not is_remote(spec.name)),
-            short_specs=tuple(spec for spec in short_specs if not is_remote(spec.name)),
-            outside=services.server_offer(),
+            specs=suited(toolbox.specs),
+            short_specs=suited(toolbox.short_specs),
+            outside=services.remote_tools.offer,
             context_files=files,
             skills=told,
             added_folders=services.added_folders,
             has_sandbox=is_boxed,
         )
-        fitted = fit_prompt(parts, window, services.counter)
+        fitted = fit_prompt(prompt_parts, window, services.counter)
         return replace(fitted, model_id=model_id, is_planning=is_planning)
 
     return fit
@@ -343,32 +346,6 @@ def working_folder(log: SessionLog, present: Path, *, here: bool = False) -> tup
     if here:
         return present, f"Working in {present}; this session was started in {folder}."
     return folder, f"Working in {folder}, this session's folder."
-
-
-async def how_to_return(folder: Path, session: str, services: RuntimeServices) -> str:
-    """How to continue the session with the id `session` in its worktree, which was removed.
-
-    Empty if `folder` was in none, or git may not run in its repository or does not answer.
-    """
-    worktrees = services.worktrees
-    if worktrees is None:
-        return ""
-    removed = await asyncio.to_thread(worktrees.records.removed_around, folder)
-    if removed is None or not await asyncio.to_thread(
-        services.trust.may_run_git, removed.repository
-    ):
-        return ""
-    try:
-        has_branch = await worktrees.has_branch(removed)
-    except GitSilentError:
-        return ""
-    where, name = removed.repository, printable_line(removed.name)
-    branch = "; its branch stays" if has_branch else " with its branch"
-    command = f"agent-tui --worktree {shlex.quote(name)} -r {session[:8]}"
-    return (
-        f"Its worktree {name} was removed{branch}. To continue in "
-        f"{'that branch' if has_branch else 'a new one'}: cd {shlex.quote(str(where))} && {command}"
-    )
 
 
 def choose_model(

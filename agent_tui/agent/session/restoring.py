@@ -8,7 +8,7 @@ from pathlib import Path
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.events import AgentEvent, Notice
-from agent_tui.safe_paths import path_from
+from agent_tui.safe_paths import path_from, real_path
 from agent_tui.sessions.entries import CustomMessageEntry, MessageEntry
 from agent_tui.sessions.lineage.joined import ContinuationPoint
 from agent_tui.sessions.replay.file_changes import (
@@ -195,7 +195,7 @@ def _list_names(names: Sequence[str]) -> str:
 
 def display_path(path: str, cwd: Path) -> str:
     """`path` as shown to the user: relative if it is below `cwd`."""
-    return path_from(path, cwd.resolve())
+    return path_from(path, real_path(cwd))
 
 
 def _difference(conversation: Conversation, restore: Restore) -> Difference:

@@ -2,21 +2,25 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.services import RuntimeServices
 from agent_tui.attachments import approving_message
 from agent_tui.config import PermissionMode
 from agent_tui.errors import ToolError
-from agent_tui.events import Notice, PlanHandedOver, UserMessageAdded
+from agent_tui.events import AgentEvent, Notice, PlanHandedOver, UserMessageAdded
 from agent_tui.messages import ToolCall, ToolDetails, UserMessage, with_words
-from agent_tui.permissions.engine import PermissionEngine, Verdict
+from agent_tui.permissions.verdict import Permissions, Verdict
+from agent_tui.safe_paths import real_path
 from agent_tui.tools.base import Intent, ToolOutput
+from agent_tui.tools.held_files import HeldFile, HeldFiles
 from agent_tui.tools.plan import plan_steps, plan_title
-from agent_tui.tools.sandbox.held import HeldFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +28,11 @@ class ApprovalAnswer:
     """The user's answer. `words` go to the model with a "no"; without words the turn stops.
 
     `rules` replace the one for the whole command: those offered for its parts, or the user's own.
-    For a plan, "once" approves it and asks before each change, "session" accepts edits; `plan` is
-    the plan as the user changed it, or empty.
+    "edits" also changes to accept-edits mode. For a plan, "once" approves it and asks before each
+    change, "session" accepts edits; `plan` is the plan as the user changed it, or empty.
     """
 
-    choice: Literal["once", "session", "project", "no"]
+    choice: Literal["once", "edits", "session", "project", "no"]
     words: str = ""
     rules: tuple[str, ...] = ()
     plan: str = ""
@@ -69,9 +73,11 @@ class PendingApprovals:
 
 
 _WRITE = "write"
+_MOST_ROUNDS: Final = 5
 
 Ask: TypeAlias = Callable[[ToolCall, Intent, Verdict], Awaitable[ApprovalAnswer]]
 Remember: TypeAlias = Callable[[ApprovalAnswer, str], None]
+_Judge: TypeAlias = Callable[[Sequence[HeldFile]], Awaitable[Sequence[HeldFile]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +86,11 @@ class HeldDecision:
 
     A file that a rule allows to be written is put in place. In full mode, or if nobody can be
     asked, the others stay held back. A file that is in place may be the user's, so they are asked
-    whatever the model may not write. `ask` shows the files and waits; `remember` stores a rule.
+    whatever the model may not write. What the decisions led to is decided on as well, and what has
+    changed since the question. `ask` shows the files and waits; `remember` stores a rule.
     """
 
-    permissions: PermissionEngine
+    permissions: Permissions
     ask: Ask
     remember: Remember
     emit: Emit
@@ -92,31 +99,63 @@ class HeldDecision:
         """`output` with the decisions on its held files."""
         if output.notice:
             self.emit(Notice("warning", output.notice))
-        if output.settle_held is None or not output.held:
+        if output.holder is None or not output.held:
             return output
-        root = await asyncio.to_thread(cwd.resolve)
-        said: list[str] = []
+        root = await asyncio.to_thread(real_path, cwd)
         words: list[str] = []
-        for is_in_place in (False, True):
-            files = [held for held in output.held if held.is_in_place == is_in_place]
-            allowed = await self._ask_about(call, files, root, words)
-            for held in files:
-                may_stay = held in allowed
-                said.append(await self._settle(held, output.settle_held, root, may_stay=may_stay))
+        judge = partial(self._ask_about, call, root, words)
+        said = await self._decide_all(output.held, output.holder, root, judge)
         refusals = [with_words("The user refused this.", each) for each in words]
         details = output.for_person.model_copy(update={"user_words": "\n".join(words)})
         text = "\n".join((output.for_model, *refusals, *said))
         return replace(output, for_model=text, for_person=details, held=())
 
+    async def decide_rest(self, cwd: Path, holder: HeldFiles) -> None:
+        """Decide on what commands left at their end, without a question.
+
+        If the user can be asked, they are told now, and asked with the next command.
+        """
+        with suppress(ToolError):  # the next program looks again
+            found, root = await holder.find_held(), await asyncio.to_thread(cwd.resolve)
+            if self._can_ask:
+                for held in found:
+                    self.emit(Notice("warning", held.outcome(_display_path(held, root))))
+            else:
+                judge = partial(self._ask_about, None, root, [])
+                await self._decide_all(found, holder, root, judge)
+
+    async def _decide_all(
+        self, found: Sequence[HeldFile], holder: HeldFiles, root: Path, judge: _Judge
+    ) -> list[str]:
+        """Decide on `found`, and on what that led to; returns what the model is told."""
+        said: list[str] = []
+        for _ in range(_MOST_ROUNDS):
+            for is_in_place in (False, True):
+                files = [held for held in found if held.is_in_place == is_in_place]
+                allowed = await judge(files)
+                for held in files:
+                    said.append(await self._settle(held, holder, root, may_stay=held in allowed))
+            try:
+                found = await holder.find_held()
+            except ToolError:  # the next command looks again
+                break
+            if not found:
+                break
+        return said
+
+    @property
+    def _can_ask(self) -> bool:
+        return self.permissions.mode != "full" and self.permissions.is_interactive
+
     async def _ask_about(
-        self, call: ToolCall, files: Sequence[HeldFile], root: Path, words: list[str]
+        self, call: ToolCall | None, root: Path, words: list[str], files: Sequence[HeldFile]
     ) -> list[HeldFile]:
         """Which of `files` may stay; what the user says instead is added to `words`."""
         judged = [(held, self.permissions.judge(_WRITE, _intent((held,), root))) for held in files]
         allowed = [held for held, v in judged if v.decision == "allow" and v.by == "rule"]
         asked = [held for held, v in judged if v.decision == "ask" or held.is_in_place]
         asked = [held for held in asked if held not in allowed]
-        if asked and self.permissions.mode != "full" and self.permissions.is_interactive:
+        if asked and call is not None and self._can_ask:
             intent = _intent(asked, root)
             verdict = self.permissions.judge(_WRITE, intent)
             why = "; ".join(dict.fromkeys(held.who for held in asked))
@@ -132,35 +171,55 @@ class HeldDecision:
     async def _settle(
         self,
         held: HeldFile,
-        settle: Callable[[HeldFile, bool], Awaitable[HeldFile]],
+        holder: HeldFiles,
         root: Path,
         *,
         may_stay: bool,
     ) -> str:
         shown = _display_path(held, root)
         try:
-            moved = await settle(held, may_stay)
+            moved = await holder.decide(held, may_stay)
         except ToolError as error:
             self.emit(
                 Notice("warning", str(error if held.is_in_place else f"{error} ({held.aside})"))
             )
             return f"[{error}]"
         if not may_stay:
-            self.emit(Notice("warning", moved.outcome(shown)))
+            is_gone = moved.is_in_place
+            notice = f"{shown} was gone already." if is_gone else moved.outcome(shown)
+            self.emit(Notice("warning", notice))
             was = "was taken back" if held.is_in_place else "was not put in place"
             return f"[{shown} {was}. Do not try another way.]"
         now = "stays" if held.is_in_place else "was put in place"
         return f"[{shown} {now}, as the user allowed it]"
 
 
+async def close_walls(services: RuntimeServices, conversation: Conversation) -> tuple[Notice, ...]:
+    """End the sandbox of `conversation`; returns notices of what its commands left.
+
+    If nobody can be asked, only what a rule allows stays.
+    """
+    notices = list[Notice]()
+
+    def emit(event: AgentEvent) -> None:
+        notices.extend([event] if isinstance(event, Notice) else [])
+
+    async def ask(_call: ToolCall, _intent: Intent, _verdict: Verdict) -> ApprovalAnswer:
+        return ApprovalAnswer("no")
+
+    held = HeldDecision(conversation.permissions, ask, lambda _answer, _rule: None, emit)
+    await services.sandbox.close_walls(partial(held.decide_rest, conversation.cwd))
+    return tuple(notices)
+
+
 def _intent(held: Sequence[HeldFile], root: Path) -> Intent:
     return Intent(
         title=", ".join(_display_path(file, root) for file in held),
         access="write",
-        paths=tuple(path for file in held for path in file.files or (file.path,)),
+        paths=tuple(path for file in held for path in file.places),
         body="".join(file.diff for file in held),
         body_kind="diff",
-        fingerprint="".join(file.digest for file in held),
+        fingerprint="".join(digest for file in held for _, digest in file.files),
     )
 
 
@@ -186,7 +245,7 @@ class PlanDecision:
     """
 
     conversation: Conversation
-    permissions: PermissionEngine
+    permissions: Permissions
     use_mode: UseMode
     ask: AskAboutPlan
     emit: Emit

@@ -25,7 +25,7 @@ from agent_tui.agent.prompt.prompt_files import (
 from agent_tui.events import AgentEvent, Notice, TextPinned
 from agent_tui.messages import Pin, ToolDetails
 from agent_tui.permissions.project_files import project_folders
-from agent_tui.safe_paths import is_folder
+from agent_tui.safe_paths import is_folder, real_path
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.replay.pins import pin_entry, pin_of, pins_on
 from agent_tui.tokens import TokenCounter
@@ -121,7 +121,7 @@ class PinKeeper:
     def _instructions_at(self, paths: Sequence[Path]) -> list[_Text]:
         """Instructions in folders of `paths` that were not searched yet."""
         conversation = self._conversation
-        workspace, seen = conversation.cwd.resolve(), conversation.looked_into
+        workspace, seen = real_path(conversation.cwd), conversation.looked_into
         added, may_obey = conversation.services.added_folders, conversation.services.trust.may_obey
         told = {file.path for file in conversation.context_files}
         texts: list[_Text] = []

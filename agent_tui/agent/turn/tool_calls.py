@@ -13,8 +13,8 @@ from types import MappingProxyType
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.part import CallAnswer, Part
+from agent_tui.agent.turn.command_network import CommandNetwork
 from agent_tui.agent.turn.file_keeper import FileKeeper
-from agent_tui.agent.turn.network_questions import NetworkQuestions
 from agent_tui.agent.turn.pending_approvals import (
     ApprovalAnswer,
     HeldDecision,
@@ -46,8 +46,8 @@ from agent_tui.messages import (
     ToolResultMessage,
     with_words,
 )
-from agent_tui.permissions.engine import Verdict
 from agent_tui.permissions.rules import Decision
+from agent_tui.permissions.verdict import Verdict
 from agent_tui.providers.base import ProviderError
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.lineage.file_sessions import FileSessions
@@ -136,7 +136,7 @@ class ToolServices:
     history: Callable[[], History]
     compact: Callable[[str, Emit], Awaitable[ToolOutput]]
     abilities: Sequence[Ability] = ()
-    network: NetworkQuestions | None = None
+    network: CommandNetwork = field(default_factory=CommandNetwork)
     use_mode: UseMode = str
 
 
@@ -162,7 +162,7 @@ class ToolRunner:
         self._emit = emit
         self._parts = parts
         self.repetition = Repetition()
-        self._waited_s = -services.network.waited_s if services.network is not None else 0.0
+        self._waited_s = -services.network.waited_s
         self._finding: asyncio.Task[None] | None = None
         self._files = FileKeeper(conversation, conversation.services.environ)
         self._plans = PlanDecision(
@@ -177,8 +177,7 @@ class ToolRunner:
     @property
     def waited_s(self) -> float:
         """Seconds spent waiting for the user."""
-        network = self._services.network
-        return self._waited_s + (network.waited_s if network is not None else 0.0)
+        return self._waited_s + self._services.network.waited_s
 
     def _find_faults(self, calls: Sequence[ToolCall], known: Mapping[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
@@ -186,7 +185,7 @@ class ToolRunner:
         broken: dict[str, str] = {}
         for call in calls:
             if call.name in names and call.id in known:
-                broken[call.id] = known[call.id]
+                broken[call.id] = f"This call was not run: {known[call.id].removesuffix('.')}."
                 continue
             try:
                 with self._report_faults(call.name):
@@ -315,8 +314,7 @@ class ToolRunner:
         context = self._context(call, so_far)
         if why := broken.get(call.id):
             self._announce(call)
-            text = f"This call was not run: {why.removesuffix('.')}."
-            return _Ready(_failure(text, context.limits), context.limits)
+            return _Ready(_failure(why, context.limits), context.limits)
         try:
             call, prepared, asked = await self._ask_parts(call, context)
         except ToolError as error:
@@ -397,8 +395,8 @@ class ToolRunner:
         async with self._keep_files(prepared.intent, only_reads=only_reads):
             cwd, intent = self._conversation.cwd, prepared.intent
             output = await self._held.decide(call, await self._run_itself(call, prepared), cwd)
-            if intent.access == "write":
-                await self._conversation.services.note_writes(cwd, intent.paths)
+            if written := self._conversation.files.take_written():
+                await self._conversation.services.sandbox.accept(cwd, written)
             output = _with_remark(output, remark)
             for part in self._parts:
                 output = await part.after_call(call, intent.paths, output, self._emit)
@@ -407,9 +405,9 @@ class ToolRunner:
     async def _run_itself(self, call: ToolCall, prepared: PreparedCall) -> ToolOutput:
         """Run `call`; a command's output includes connections that the network refused."""
         network = self._services.network
-        if network is not None and call.name == "job":
+        if call.name == "job":
             return await network.look_at_job(str(call.arguments.get("id")), prepared.run)
-        if network is not None and prepared.intent.access == "execute":
+        if prepared.intent.access == "execute":
             return await network.run_command(prepared.run)
         return await prepared.run()
 
@@ -518,6 +516,9 @@ class ToolRunner:
 
     def _remember(self, answer: ApprovalAnswer, rule: str) -> None:
         permissions = self._conversation.permissions
+        if answer.choice == "edits":
+            self._services.use_mode("accept-edits")
+            self._emit(Notice("info", f"Permission mode: {permissions.mode}", "plan"))
         try:
             for kept in answer.rules or (rule,):
                 if answer.choice == "session":
@@ -546,6 +547,9 @@ class ToolRunner:
             session_rule=verdict.session_rule,
             part_rules=verdict.part_rules,
             is_loss=is_loss,
+            is_edit=verdict.by == "mode"
+            and intent.access == "write"
+            and self._conversation.permissions.allows_in("accept-edits", call.name, intent),
         )
         async with self._asking:  # a running call asks about files it holds back
             self._emit(ApprovalRequested(request))

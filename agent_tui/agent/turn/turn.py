@@ -25,7 +25,6 @@ from agent_tui.agent.turn.reply import CompleteReply, CutReply, ReplyBuilder
 from agent_tui.agent.turn.reply_keeper import ReplyKeeper
 from agent_tui.agent.turn.tool_calls import ToolRunner
 from agent_tui.agent.turn.user_message import NewMessage, user_message
-from agent_tui.compaction.policy import largest_sources
 from agent_tui.errors import SessionError
 from agent_tui.events import (
     CompactionReason,
@@ -68,6 +67,7 @@ from agent_tui.providers.limits import (
 )
 from agent_tui.providers.prompt_cache import cache_lifetime
 from agent_tui.providers.silence import WaitTeller
+from agent_tui.safe_paths import real_path
 from agent_tui.sessions.context import Context
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.replay.notes import turn_facts, turn_facts_entry
@@ -112,6 +112,10 @@ class Compactor(Protocol):
 
     def is_due(self, usage: ContextUsage) -> bool:
         """Whether an automatic compaction should run before the next request."""
+        ...
+
+    async def largest_sources(self, context: Context) -> str:
+        """The largest sources of `context` with their shares: ``read src/a.py 41 %, ...``."""
         ...
 
     async def write_ahead(self) -> None:
@@ -204,7 +208,7 @@ class Turn:
         took_s = max(conversation.services.clock() - self._began_s - waited_s, 0.0)
         path = conversation.log.path_entries()
         added = takewhile(lambda entry: entry.id != self._before, reversed(path))
-        facts = turn_facts(tuple(added)[::-1], round(took_s * 1_000), conversation.cwd.resolve())
+        facts = turn_facts(tuple(added)[::-1], round(took_s * 1_000), real_path(conversation.cwd))
         if facts is not None:
             entry = conversation.log.append(turn_facts_entry(facts))
             self._emit(TurnRecorded(entry.id, facts))
@@ -245,7 +249,6 @@ class Turn:
         for number in count(1):
             await self._deliver_inbox()
             self._conversation.tell_ended_jobs()
-            self._conversation.tell_files_gone()
             self._return_to_first_model()
             await self._make_room_if_due()
             await self._compactor.write_ahead()
@@ -308,7 +311,7 @@ class Turn:
         if asked.refusal:
             raise _TurnEnded(TurnFinished("error", _refused(asked, "the message")))
         await self._pin_along(new.text)
-        self._add_user_message(message, notices, asked.added)
+        self._add_user_message(message, (*notices, *asked.notices), asked.added)
 
     async def _before_message(self, text: str) -> Answer:
         """What features say about a message."""
@@ -322,19 +325,16 @@ class Turn:
 
     async def _message(self, new: NewMessage) -> tuple[UserMessage, tuple[str, ...]]:
         conversation, text = self._conversation, new.text
-        is_new = conversation.is_new
-        info, read_resource = conversation.model_info, conversation.services.read_resource
-        resources = await read_mentioned(text, info.window, read_resource)
+        info, remote = conversation.model_info, conversation.services.remote_tools
+        resources = await read_mentioned(text, info.window, remote.read_resource)
 
         def read() -> tuple[UserMessage, tuple[str, ...]]:
-            alike = conversation.sessions_begun_like(text) if is_new else ()
             why_held = conversation.permissions.why_attaching_asks
             return user_message(
                 text,
                 new.images,
                 conversation.cwd,
                 info,
-                alike,
                 why_held,
                 resources=resources,
                 ways=conversation.services.ways,
@@ -375,7 +375,7 @@ class Turn:
                     refused = _refused(asked, f"the message {waiting.text!r}")
                     self._emit(Notice("warning", refused))
                 else:
-                    self._add_user_message(message, notices, asked.added)
+                    self._add_user_message(message, (*notices, *asked.notices), asked.added)
                 self._emit(QueueChanged(queue.shown))
 
     async def _make_room_if_due(self) -> None:
@@ -434,7 +434,7 @@ class Turn:
         conversation = self._conversation
         if not conversation.refill.is_loop:
             return
-        filling = await asyncio.to_thread(largest_sources, full, conversation.services.counter)
+        filling = await self._compactor.largest_sources(full)
         why = conversation.services.ways.fill(conversation.refill.loop_message(filling))
         raise _TurnEnded(TurnFinished("limit", why, can_continue=True))
 

@@ -2,12 +2,11 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.turn.command_network import CommandNetwork
 from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.agent.turn.so_far import OutputSoFar
 from agent_tui.errors import ToolError
@@ -15,19 +14,6 @@ from agent_tui.events import BashFinished, BashStarted, Notice, ToolOutputDelta
 from agent_tui.messages import BashExecutionMessage, FileTouches, JsonObject, ToolDetails
 from agent_tui.tools.base import CallInterrupted, EmitOutput, Intent, ToolContext, ToolOutput
 from agent_tui.tools.shorten import OutputLimits
-
-
-class CommandNetwork(Protocol):
-    """Decides on connections that commands inside the sandbox want."""
-
-    @property
-    def waited_s(self) -> float:
-        """Seconds spent waiting for the user in all, including a question that is still open."""
-        ...
-
-    async def run_command(self, run: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
-        """Run a command; its output includes the connections that were refused."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,13 @@
-"""The models as a table and as JSON: on this machine, to download, on servers, behind keys."""
+"""The models as a table and as JSON: what features list, on servers, behind keys."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 from pydantic import JsonValue
 
 from agent_tui.config.model_addresses import display_address
-from agent_tui.local_models.model import LocalModel, Offer, size_text
-from agent_tui.providers.accounts.table import ACCOUNTS
+from agent_tui.providers.accounts import own_accounts
 from agent_tui.providers.base import FoundModel
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.safe_text import strip_control_characters
@@ -18,68 +17,91 @@ _CELL_CHARS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
+class ListedModel:
+    """A model in the list.
+
+    Attributes:
+        cells: What is printed of it, a column each; without any it is only in the JSON.
+        as_json: What it is in the JSON.
+        texts: Where a filter looks for its words.
+    """
+
+    cells: Sequence[str]
+    as_json: JsonValue
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSection:
+    """Models under one heading; `key` is its name in the JSON."""
+
+    title: str
+    key: str
+    models: tuple[ListedModel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BroughtModels:
+    """What a feature adds to the list.
+
+    Attributes:
+        sections: Its models, which come first.
+        note: Printed below the list if it has one of them.
+        advice: What to do if the list is empty, as a sentence.
+        problems: Why others are not listed.
+    """
+
+    sections: tuple[ModelSection, ...]
+    note: str = ""
+    advice: str = ""
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ModelOverview:
-    """Every model that can be chosen now, and those that can be pulled."""
+    """Every model that can be chosen now, and those that features list."""
 
     wanted: str
-    local: tuple[LocalModel, ...]
-    offers: tuple[Offer, ...]
+    brought: tuple[ModelSection, ...]
     served: tuple[FoundModel, ...]
     with_key: tuple[FoundModel, ...]
 
     @classmethod
-    def of(
-        cls,
-        local: Sequence[LocalModel],
-        offers: Sequence[Offer],
-        found: Sequence[FoundModel],
-        wanted: str,
-    ) -> Self:
+    def of(cls, brought: Iterable[ModelSection], found: Sequence[FoundModel], wanted: str) -> Self:
         """Sort the found models by kind; keeps only those with `wanted` in their name or title."""
         keys = {variable for variables in KEY_VARIABLES.values() for variable in variables}
-        keys |= {account.title for account in ACCOUNTS.values()}
+        keys |= {account.title for account in own_accounts().values()}
         kept = [model for model in found if _fits(wanted, model.ref.name)]
-        remote = [model for model in kept if model.ref.provider != "local"]
+        remote = [model for model in kept if not model.ref.is_local]
         return cls(
             wanted,
-            tuple(m for m in local if _fits(wanted, f"local/{m.name}", m.title)),
-            tuple(offer for offer in offers if _fits(wanted, offer.name, offer.title)),
+            tuple(
+                replace(one, models=tuple(m for m in one.models if _fits(wanted, *m.texts)))
+                for one in brought
+            ),
             tuple(model for model in remote if model.via not in keys),
             tuple(model for model in remote if model.via in keys),
         )
 
     def to_json(self) -> JsonValue:
         """The whole overview; sizes in bytes and windows in tokens."""
-        here = {model.sha256 for model in self.local if model.is_there}
         return {
-            "local": [model_json(model) for model in self.local],
-            "offers": [
-                {**_offer_json(offer), "is_here": offer.sha256 in here} for offer in self.offers
-            ],
+            **{one.key: [model.as_json for model in one.models] for one in self.brought},
             "served": [_remote_json(model) for model in self.served],
             "with_key": [_remote_json(model) for model in self.with_key],
         }
 
 
-def model_json(model: LocalModel) -> dict[str, JsonValue]:
-    """A model on this machine as JSON: size in bytes, window in tokens."""
-    return {
-        **asdict(model),
-        "model": f"local/{model.name}",
-        "path": str(model.path).encode("utf-8", "replace").decode(),
-        "is_there": model.is_there,
-    }
+def print_overview(overview: ModelOverview, *, is_whole: bool, advice: str = "") -> None:
+    """Print the models by kind; behind keys, only a few per provider unless `is_whole`.
 
-
-def print_overview(overview: ModelOverview, *, is_whole: bool) -> None:
-    """Print the models by kind; behind keys, only a few per provider unless `is_whole`."""
-    here = {model.sha256 for model in overview.local if model.is_there}
-    offers = [offer for offer in overview.offers if offer.sha256 not in here]
+    `advice` is what to do if there are none.
+    """
     sections = [
-        ("On this machine", [_local_row(model) for model in overview.local]),
-        ("To download", [_offer_row(offer) for offer in offers]),
-        ("On running servers", [_model_row(model) for model in overview.served]),
+        (one.title, [list(model.cells) for model in one.models if model.cells])
+        for one in overview.brought
     ]
+    sections.append(("On running servers", [_model_row(model) for model in overview.served]))
     if is_whole:
         sections.append(("With your keys", [_model_row(model) for model in overview.with_key]))
     else:
@@ -91,7 +113,7 @@ def print_overview(overview: ModelOverview, *, is_whole: bool) -> None:
             print(f"  {line}")
     if not shown:
         which = f" with {strip_control_characters(overview.wanted)!r}" if overview.wanted else ""
-        print(f"No models{which}. To download one: agent-tui models pull NAME")
+        print(f"No models{which}. {advice}".rstrip())
     elif overview.with_key and not is_whole:
         print("\nTo list all: agent-tui models list --all; to filter: agent-tui models list FILTER")
 
@@ -101,30 +123,9 @@ def _fits(wanted: str, *texts: str) -> bool:
     return all(word in folded for word in wanted.casefold().split())
 
 
-def _local_row(model: LocalModel) -> list[str]:
-    state = "" if model.is_there else f"file is missing: {model.path}"
-    return [
-        f"local/{model.name}",
-        size_text(model.size_bytes),
-        _window(model.trained_window),
-        model.licence,
-        state or model.title,
-    ]
-
-
-def _offer_row(offer: Offer) -> list[str]:
-    return [
-        f"agent-tui models pull {offer.name}",
-        size_text(offer.download_bytes),
-        _window(offer.trained_window),
-        offer.licence,
-        f"{offer.title}: {offer.summary}",
-    ]
-
-
 def _model_row(model: FoundModel) -> list[str]:
     guess = "~" if model.info.source == "guess" else ""
-    return [model.ref.name, guess + _window(model.info.window), model.via, model.state]
+    return [model.ref.name, guess + window_text(model.info.window), model.via, model.state]
 
 
 def _key_rows(models: Iterable[FoundModel]) -> Iterable[list[str]]:
@@ -138,7 +139,8 @@ def _key_rows(models: Iterable[FoundModel]) -> Iterable[list[str]]:
         yield [provider, via, count, ", ".join(names[:_SHOWN_PER_KEY]) + more]
 
 
-def _window(tokens: int | None) -> str:
+def window_text(tokens: int | None) -> str:
+    """A context window in a cell; empty if it is unknown."""
     return f"{tokens:,} tokens" if tokens else ""
 
 
@@ -151,12 +153,6 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterable[str]:
             cell.ljust(min(width, _CELL_CHARS)) for cell, width in zip(row, widths, strict=True)
         )
         yield "  ".join(cells).rstrip()
-
-
-def _offer_json(offer: Offer) -> dict[str, JsonValue]:
-    of_wheel = ("requirement", "member", "wheel_sha256")
-    shown = {name: value for name, value in asdict(offer).items() if name not in of_wheel}
-    return {**shown, "source": f"pypi:{offer.requirement}"}
 
 
 def _remote_json(model: FoundModel) -> dict[str, JsonValue]:

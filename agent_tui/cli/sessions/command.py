@@ -18,6 +18,7 @@ from agent_tui.commands.core.plugins import Plugins
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.feature import load_object
 from agent_tui.providers.keys import secret_values
+from agent_tui.safe_paths import real_path
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
 from agent_tui.sessions.export.formats import JSONL, MARKDOWN, ExportFormat, export_text, form_of
 from agent_tui.sessions.importers.builder import ImportFormat
@@ -276,8 +277,8 @@ def _delete(arguments: argparse.Namespace, store: SessionStore) -> int:
 
 def _own_file(store: SessionStore, ref: str) -> Path:
     """The file of the session that `ref` names, which must be in the store."""
-    path = store.find(ref, present_folder()).resolve()
-    root = store.root.resolve()
+    path = real_path(store.find(ref, present_folder()))
+    root = real_path(store.root)
     if not path.is_relative_to(root) or path.relative_to(root).parts[0] == "trash":
         raise SessionError(
             f"{path} is not one of the sessions in {root}.",

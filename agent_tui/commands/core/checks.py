@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from agent_tui.commands.core.plugins import Plugins
-from agent_tui.config import LoadedSettings
+from agent_tui.config.loading import LoadedSettings
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.kept_keys import FilledIn
 from agent_tui.providers.keys import secret_values, secret_variables

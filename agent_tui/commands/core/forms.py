@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from agent_tui.commands.core.front import Choice, Front, HeldAnswers, Question, TextQuestion
-from agent_tui.tools.mcp.elicitation import (
+from agent_tui.tools.server_form import (
     CANCELLED,
     DECLINED,
     Elicitation,

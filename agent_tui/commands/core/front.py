@@ -185,7 +185,7 @@ if TYPE_CHECKING:  # pydantic and the conversation load after the first paint
     from agent_tui.config.user_file import SettingsEditor
     from agent_tui.events import AgentEvent
     from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef
-    from agent_tui.tools.mcp.hub import McpHub
+    from agent_tui.tools.tool_servers import ToolServers
 
 Level: TypeAlias = Literal["info", "warning", "error"]
 AnswerT = TypeVar("AnswerT")
@@ -207,6 +207,12 @@ class ModelSource(Protocol):
         ...
 
 
+def _no_servers() -> "ToolServers":
+    from agent_tui.tools.tool_servers import ToolServers
+
+    return ToolServers()
+
+
 def _no_plugins() -> "Plugins":
     from agent_tui.commands.core.plugins import Plugins
 
@@ -220,14 +226,14 @@ class CommandServices:
     Attributes:
         models: Looks up models.
         known_models: Models chosen before, and the user's favourites.
-        servers: The MCP servers; None if there can be none.
+        servers: The servers whose tools the model may call.
         settings: Reads and changes settings; None if there are none.
         plugins: What other packages bring.
     """
 
     models: ModelSource
     known_models: "KnownModels"
-    servers: "McpHub | None" = None
+    servers: "ToolServers" = field(default_factory=_no_servers)
     settings: "SettingsEditor | None" = None
     plugins: "Plugins" = field(default_factory=_no_plugins)
 
@@ -266,12 +272,12 @@ class ScreenControls(Protocol):
         """Let the user try themes; None, with the old theme restored, if they cancel."""
         ...
 
-    def show_tour(self, is_shown: bool | None) -> bool:
-        """Show or hide the tour's steps (None: toggle); false if there is no tour."""
+    def show_steps(self, is_shown: bool | None) -> bool:
+        """Show or hide the steps of the demo (None: toggle); false if this is no demo."""
         ...
 
-    def start_tour(self) -> None:
-        """Leave this conversation for the tour."""
+    def start_demo(self) -> None:
+        """Leave this conversation for the demo."""
         ...
 
     @property
@@ -380,7 +386,7 @@ class Front(Protocol):
         ...
 
     async def set_up_model(self) -> bool:
-        """Offer ways to get a first model; false if there is none but ``/model``."""
+        """Offer ways to get a first model; false if there is one, or no way but ``/model``."""
         ...
 
     def warm_up(self) -> None:

@@ -1,6 +1,7 @@
 """Models that the user chose or marked before, and first steps with a model."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
@@ -97,16 +98,16 @@ def trial_note(info: ModelInfo) -> str:
     )
 
 
-def first_steps(info: ModelInfo, tour: str = "/tour") -> tuple[tuple[str, str], ...]:
+def first_steps(info: ModelInfo, demos: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Things to try, each with what it shows.
 
     Args:
         info: The model in use.
-        tour: How the tour starts here.
+        demos: How a demo starts here, and what it shows.
     """
     if info.is_tiny:
         return (
-            (tour, "five steps with real tools and scripted replies"),
+            *demos,
             ("What does @FILE say?", "asks about one short file, attached with @"),
             ("/model", "chooses a model for real work"),
         )

@@ -14,7 +14,7 @@ from agent_tui.sessions.importers.formats import FORMATS
 from agent_tui.sessions.importers.guard import guarded_import
 
 if TYPE_CHECKING:
-    from agent_tui.agent.hooks.function import Hook
+    from agent_tui.agent.hook import Hook
     from agent_tui.api.tools import FunctionTool
     from agent_tui.compaction.strategies.registry import CompactionStrategy
     from agent_tui.providers.registry import ModelProvider
@@ -64,7 +64,7 @@ def _strategy_type() -> "type[CompactionStrategy]":
 
 
 def _hook_type() -> "type[Hook]":
-    from agent_tui.agent.hooks.function import Hook
+    from agent_tui.agent.hook import Hook
 
     return Hook
 
@@ -76,14 +76,14 @@ def _provider_type() -> "type[ModelProvider]":
 
 
 def _provider_names() -> Iterable[str]:
-    from agent_tui.providers.accounts.table import ACCOUNTS
+    from agent_tui.providers.accounts import own_accounts
+    from agent_tui.providers.base import LOCAL
     from agent_tui.providers.keys import KEY_VARIABLES
-    from agent_tui.providers.local.local_catalog import LOCAL
-    from agent_tui.providers.registry import OWN_PROVIDERS
+    from agent_tui.providers.registry import providers_with
     from agent_tui.providers.table import FAMILIES, read_bundled_table
 
     listed = (name.partition("/")[0] for name in read_bundled_table().names)
-    return {LOCAL, *OWN_PROVIDERS, *KEY_VARIABLES, *FAMILIES, *ACCOUNTS, *listed}
+    return {LOCAL, *providers_with(), *KEY_VARIABLES, *FAMILIES, *own_accounts(), *listed}
 
 
 TOOLS: Final = Kind("agent_tui.tools", "tool", _tool_type, reserved=_tool_names)

@@ -18,12 +18,12 @@ from agent_tui.commands.core.registry import CommandRegistry, UnusableFile
 from agent_tui.commands.core.short_words import file_text
 from agent_tui.errors import ToolError
 
-if TYPE_CHECKING:  # the MCP servers load after the first paint
-    from agent_tui.tools.mcp.hub import McpHub
-    from agent_tui.tools.mcp.library import RemotePrompt
+if TYPE_CHECKING:  # pydantic loads after the first paint
+    from agent_tui.tools.server_offer import ServerPrompt
+    from agent_tui.tools.tool_servers import ToolServers
 
 
-def server_commands(servers: "McpHub") -> Iterator[Command]:
+def server_commands(servers: "ToolServers") -> Iterator[Command]:
     """A command for each prompt that servers offer now."""
     for prompt in servers.prompts:
         yield Command(
@@ -39,8 +39,8 @@ def server_commands(servers: "McpHub") -> Iterator[Command]:
 class _SendServerPrompt:
     """Sends a server's expanded prompt, or queues it during a turn."""
 
-    prompt: "RemotePrompt"
-    servers: "McpHub"
+    prompt: "ServerPrompt"
+    servers: "ToolServers"
 
     async def __call__(self, front: Front, argument: str) -> None:
         try:
@@ -75,16 +75,16 @@ class PromptFileCommands:
     Args:
         registry: Gets their commands.
         runtime: Gives the working folder and which files take effect.
+        servers: The servers, whose prompts are commands too.
         tell: Gets a line for each file that cannot be used, once.
-        servers: The MCP servers, whose prompts are commands too; None if there are none.
     """
 
     def __init__(
         self,
         registry: CommandRegistry,
         runtime: AgentRuntime,
+        servers: "ToolServers",
         tell: Callable[[str], object] = lambda _line: None,
-        servers: "McpHub | None" = None,
     ) -> None:
         self._registry = registry
         self._runtime = runtime
@@ -92,20 +92,19 @@ class PromptFileCommands:
         self._library = PromptLibrary(services.user_config_dir, services.trust, registry.own_names)
         self._tell = tell
         self._servers = servers
-        self._prompts: tuple[RemotePrompt, ...] = ()
+        self._prompts: tuple[ServerPrompt, ...] = ()
         self._found = FoundPrompts()
         self._told: set[LeftOut] = set()
 
     async def refresh(self) -> bool:
         """Look for new, changed and removed files in a thread; false if nothing changed."""
         found = await asyncio.to_thread(self._library.find, self._runtime.conversation.cwd)
-        prompts = self._servers.prompts if self._servers is not None else ()
+        prompts = self._servers.prompts
         if (found, prompts) == (self._found, self._prompts):
             return False
         self._found, self._prompts = found, prompts
-        of_servers = server_commands(self._servers) if self._servers is not None else ()
         self._registry.use_prompt_files(
-            (*map(self._command, found.files), *of_servers),
+            (*map(self._command, found.files), *server_commands(self._servers)),
             [UnusableFile(self._path_text(one), one.why, one.name) for one in found.left_out],
         )
         self._tell_of([one for one in found.left_out if one not in self._told])

@@ -47,6 +47,16 @@ def short_count(count: int) -> str:
     return f"{count / 1_000_000:.1f}M"
 
 
+def size_text(size_bytes: int) -> str:
+    """`size_bytes` in decimal units with up to three digits: ``98.4 MB``."""
+    size, unit = float(size_bytes), "bytes"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 999.5:
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.0f} {unit}" if unit == "bytes" or size >= 99.95 else f"{size:.1f} {unit}"
+
+
 def short_time(seconds: float) -> str:
     """A duration for display: ``3.2s``, ``47s``, ``2m 05s``, ``1h 02m``."""
     return f"{seconds:.1f}s" if seconds < 9.95 else format_duration(round(seconds))

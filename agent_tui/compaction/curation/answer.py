@@ -1,13 +1,14 @@
 """Read the list of what a model wants to keep: lenient about its form, and proven."""
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.files import FileReader, FileState, edits_in
-from agent_tui.compaction.sections.history import Done, read_history
+from agent_tui.compaction.sections.file_states import FileReader, FileState
+from agent_tui.compaction.sections.file_views import edits_in
+from agent_tui.compaction.sections.history import Done, read_history, split_after, steps_in
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import Entry
@@ -31,20 +32,41 @@ _FENCE = re.compile(r"\A\s*```\w*\n(.*?)\n```\s*\Z", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A piece to keep; `spans` are first and last lines of parts, empty for the whole piece.
+    """A piece to keep; `spans` are first and last lines of parts, the most needed first.
 
-    `is_lasting`: the user wants it kept through all later compactions.
+    They are empty for the whole piece.
+
+    `is_lasting`: the user wants it kept through all later compactions. `is_certain`: it was said to
+    stay, so it is not cut, whatever its size.
     """
 
     piece: Piece
     spans: tuple[tuple[int, int], ...] = ()
     is_lasting: bool = False
+    is_certain: bool = False
 
-    @property
-    def tokens(self) -> int:
-        """Its size; parts count by their lines."""
-        lines = sum(last - first + 1 for first, last in self.spans) or len(self.piece.lines)
-        return self.piece.tokens * lines // max(len(self.piece.lines), 1)
+
+def tokens_of(picks: Iterable[Pick]) -> int:
+    """The size of `picks`; parts count by their lines, and each line once."""
+    chosen: dict[Piece, set[int]] = {}
+    for pick in picks:
+        piece = pick.piece
+        for first, last in pick.spans or ((piece.first, piece.last),):
+            chosen.setdefault(piece, set()).update(range(first, last + 1))
+    return sum(p.tokens * len(lines) // max(len(p.lines), 1) for p, lines in chosen.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a model was told stays without its help, so that it did not choose it.
+
+    Args:
+        said: Entries of the user's messages, and whether they stay whole.
+        pieces: What the list did not offer.
+    """
+
+    said: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    pieces: tuple[Piece, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +78,7 @@ class KeepChoice:
         picks: Pieces to keep word for word, the most needed first.
         model: The model that chose.
         through: The newest entry that it saw; empty if none.
+        promise: What it was told stays.
         problem: What the notes lack, as a clause; empty if nothing.
         usage: The usage of the requests.
         failures: Earlier errors, one clause each.
@@ -65,6 +88,7 @@ class KeepChoice:
     picks: tuple[Pick, ...]
     model: ModelRef
     through: str = ""
+    promise: Promise = field(default_factory=Promise)
     problem: str = ""
     usage: Usage | None = None
     failures: tuple[str, ...] = ()
@@ -141,7 +165,7 @@ def _pick(piece: Piece, spans: str) -> Pick | None:
     last = piece.last
     named = [(int(a), int(b or a)) for a, b in _SPAN.findall(spans)]
     inside = [(max(a, piece.first), min(b, last)) for a, b in named if a <= last and b >= a]
-    good = tuple(sorted((a, b) for a, b in inside if a <= b))
+    good = tuple(dict.fromkeys((a, b) for a, b in inside if a <= b))
     if named and not good:
         return None
     return Pick(piece, () if good == ((piece.first, last),) else good)
@@ -185,16 +209,13 @@ def prove(path: Sequence[Entry], through: str, shown: str, folders: Sequence[str
         shown: The new context without anything after that entry.
         folders: Paths of the working folder.
     """
-    ids = [entry.id for entry in path]
-    at = ids.index(through) + 1 if through in ids else len(ids)
-    before = {f.path: f for f in FileReader(folders).read(read_history(path[:at]))}
+    known, newer = split_after(path, through)
+    before = {f.path: f for f in FileReader(folders).read(read_history(known))}
     now = {f.path: f for f in FileReader(folders).read(read_history(path))}
     lines = frozenset(map(str.strip, shown.split("\n")))
     steps = covered = 0
     back: dict[Pick, None] = {}
-    for event in read_history(path[at:]):
-        if not isinstance(event, Done):
-            continue
+    for event in steps_in(newer):
         file = before.get(normalise_path(event.output.action.path, folders))
         if file is None or event.output.has_failed:
             continue

@@ -1,15 +1,18 @@
 """The request that asks a model what it will need after the compaction."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
+from agent_tui.compaction.curation.answer import Promise
 from agent_tui.compaction.curation.pieces import Piece
+from agent_tui.compaction.sections.file_states import FileState
 from agent_tui.compaction.summary.degeneration import NOTHING
 from agent_tui.compaction.summary.templates import Template
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript import escape_tags
+from agent_tui.sessions.entries import Failure
 from agent_tui.tokens import TokenCounter
 
 _CHARS_PER_TOKEN = 3.5
@@ -64,6 +67,7 @@ class Staying:
         texts: What parts hold, by their description.
         messages: Of each message of the user before the newest ones: its number in the summary (0
             if it is left out), its beginning, and its tokens if it is shortened, else 0.
+        said: Entries of the user's messages, and whether they stay whole.
         entries: The entries that stay whole.
         shortened: What is left of those that stay in part.
     """
@@ -71,6 +75,7 @@ class Staying:
     sizes: Mapping[str, int]
     messages: Sequence[tuple[int, str, int]]
     entries: Set[str]
+    said: Mapping[str, bool] = field(default_factory=dict[str, bool])
     texts: Mapping[str, str] = field(default_factory=dict[str, str])
     shortened: Mapping[str, str] = field(default_factory=dict[str, str])
 
@@ -89,6 +94,10 @@ class Ask:
         focus: What the user wants the summary to focus on; may be empty.
         through: The newest entry that the model sees with the request; empty if none.
         earlier: The summary at the beginning of the conversation; may be empty.
+        failures: What failed, oldest first.
+        files: The files in the log, the most recently touched first.
+        repeated: How often each command ran that ran more than once.
+        has_disk: Whether files are offered as they are now rather than as last seen.
     """
 
     units: Sequence[Unit]
@@ -100,6 +109,10 @@ class Ask:
     focus: str = ""
     through: str = ""
     earlier: str = ""
+    failures: Sequence[Failure] = ()
+    files: Sequence[FileState] = ()
+    repeated: Mapping[str, int] = field(default_factory=dict[str, int])
+    has_disk: bool = True
 
     @property
     def text(self) -> str:
@@ -114,13 +127,23 @@ class Ask:
             nothing=NOTHING,
             staying=escape_tags("\n".join(self._staying_lines())),
             focus=_FOCUS.format(focus=escape_tags(self.focus)) if self.focus else "",
+            state="it is now" if self.has_disk else "you last saw or edited it",
             inventory="\n".join(map(escape_tags, self._list_lines())) or NOTHING,
         )
+
+    def more(self, gaps: Iterable[str], free: int) -> str:
+        """The message that follows an answer which leaves `gaps`, and `free` tokens."""
+        return _MORE.format(free=self._limit(free), gaps=escape_tags("\n".join(gaps)))
 
     def stays(self, piece: Piece) -> bool:
         """Whether `piece` stays whole among the newest messages."""
         left = self.staying.shortened.get(piece.entry_id, "")
         return piece.entry_id in self.staying.entries or "\n".join(piece.lines) in left
+
+    @property
+    def promise(self) -> Promise:
+        """What stays without the model's help, text by text."""
+        return Promise(self.staying.said, tuple(filter(self.stays, self.pieces)))
 
     def _limit(self, tokens: int) -> str:
         """`tokens` as a limit, also in characters like those of the pieces.
@@ -275,8 +298,31 @@ is left out, and you are told what that was.
 #NUMBER
 </keep>
 
-The list: number, what it is, its lines, its size without line numbers. A file is offered as it \
-is now, with its present line numbers, in place of what you read and edited of it. Changed files \
-come first, then other files, then the newest texts. Below a file stand the numbers of its parts \
-that you have not seen under these numbers.
+The list: number, what it is, its lines, its size without line numbers. A file is offered as \
+{state}, with these line numbers, in place of what you read and edited of it. Changed files come \
+first, then other files, then the newest texts. Below a file stand the numbers of its parts that \
+you have not seen under these numbers.
 {inventory}"""
+
+_MORE = """\
+[This is from the program, not from the user.] Your answer is taken as it is, and leaves {free} \
+free. The log has this, which is neither in your notes nor in the texts that you keep:
+
+{gaps}
+
+Use the space: answer once more, with text alone, in the same two parts, and with additions only.
+
+<notes>
+the heading of the form to which a point belongs
+- a further point
+</notes>
+
+<keep>
+#NUMBER FIRST-LAST
+</keep>
+
+What you wrote stays, so do not repeat it. Add what you would otherwise have to find out again: \
+failures with their exact message, cause and fix, what was tried in vain, names, values and \
+commands; then further texts from the whole list that the next ten to sixty steps may need, above \
+all code. Leave out what is finished and will not matter again. If nothing is missing, leave both \
+parts empty."""

@@ -2,18 +2,20 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from agent_tui.compaction.candidates import ModelLookup, candidates
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, read_answer
 from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, ask_again
+from agent_tui.compaction.curation.gaps import find_gaps, free_tokens, with_additions
 from agent_tui.compaction.curation.pieces import Kind, Piece
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.summary.validate import SummaryJudge, summary_source
+from agent_tui.compaction.summary.validate import SummaryJudge, summary_source, why_unusable
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript import call_text, escape_tags
-from agent_tui.messages import AssistantMessage, BashExecutionMessage, UserMessage
+from agent_tui.messages import AssistantMessage, BashExecutionMessage, TextContent, UserMessage
 from agent_tui.omissions import shorten_middle
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.providers.client import (
@@ -38,6 +40,12 @@ _EARLIER_CHARS = 4
 _TRIES = 2
 _REPLY_TOKENS = 2_000
 """Allowance beside notes and list, for models that think aloud first."""
+
+_LATEST_S = 120
+"""Seconds after which the additions to an answer come too late."""
+
+OnChoice: TypeAlias = Callable[[KeepChoice], None]
+"""Takes an answer that can be used, and may still become longer."""
 
 _SYSTEM_PROMPT = """\
 You decide what a coding agent remembers. You are shown its conversation as text, and a message \
@@ -70,9 +78,13 @@ class Curator:
         self._unable: set[ModelRef] = set()
 
     async def choose(
-        self, request: CompactionRequest, ask: Ask, tracker: RequestTracker
+        self,
+        request: CompactionRequest,
+        ask: Ask,
+        tracker: RequestTracker,
+        on_choice: OnChoice = lambda _choice: None,
     ) -> KeepChoice | NoChoice:
-        """Ask a model what to keep.
+        """Ask a model what to keep, and once more if its answer leaves much of the space.
 
         It is the conversation's model unless the settings name another; if it is unreachable, the
         next.
@@ -81,6 +93,7 @@ class Curator:
             request: The conversation.
             ask: The question.
             tracker: Takes progress and usage.
+            on_choice: Gets a usable answer before the model is asked once more.
         """
         if request.sizes.window < int(_LEAST_WINDOW / request.sizes.ratio):
             return NoChoice((_TOO_SMALL,))
@@ -98,9 +111,12 @@ class Curator:
             match await self._ask(
                 live, model, window, ask, judge, tracker, is_asked=request.is_asked
             ):
-                case KeepChoice() as choice:
+                case _Answered() as answered:
+                    choice = answered.choice
                     others = _unfit(name for name in too_small if name != model.name)
-                    return replace(choice, failures=(*problems, *others, *choice.failures))
+                    choice = replace(choice, failures=(*problems, *others, *choice.failures))
+                    on_choice(choice)
+                    return await self._add_to(choice, answered, ask, judge, tracker)
                 case NoChoice() as none:
                     problems = (*problems, *none.problems)
                     failed.add(model)
@@ -125,7 +141,7 @@ class Curator:
         tracker: RequestTracker,
         *,
         is_asked: bool,
-    ) -> KeepChoice | NoChoice | None:
+    ) -> "_Answered | NoChoice | None":
         """Ask `model` what to keep; None if question and answer do not fit its window.
 
         Args:
@@ -153,7 +169,7 @@ class Curator:
         )
         failures: list[str] = []
         problem = ""
-        found: KeepChoice | None = None
+        found: _Answered | None = None
         for number in range(_TRIES):
             asked = text + (ask_again(problem) if problem else "")
             messages = (*base.messages, UserMessage(content=asked))
@@ -167,15 +183,60 @@ class Curator:
                 return NoChoice((*failures, failure_of(model, error)))
             choice, problem = _read(reply, ask, judge, model)
             if choice is not None:
-                found = choice
+                found = _Answered(choice, request, reply, left)
                 if choice.picks or not problem:
                     break
             failures.append(f"{model.name}: {problem}")
         if found is not None:
             self._unable.discard(model)
-            return replace(found, usage=tracker.total, failures=tuple(failures))
+            choice = replace(found.choice, usage=tracker.total, failures=tuple(failures))
+            return replace(found, choice=choice)
         self._unable.add(model)
         return NoChoice(tuple(failures), has_answered=True)
+
+    async def _add_to(
+        self,
+        choice: KeepChoice,
+        answered: "_Answered",
+        ask: Ask,
+        judge: SummaryJudge,
+        tracker: RequestTracker,
+    ) -> KeepChoice:
+        """Tell the model what `choice` leaves out; returns `choice` with what it adds.
+
+        It stays as it is if it leaves little space, or if the further answer fails, is late or is
+        unusable.
+        """
+        gaps = await asyncio.to_thread(find_gaps, choice, ask)
+        said, request = answered.reply.text, answered.request
+        more = ask.more(gaps, free_tokens(choice, ask))
+        if not gaps or self._counter.count_text(f"{said}{more}") > answered.left:
+            return choice
+        before = AssistantMessage(content=(TextContent(text=said),))
+        messages = (*request.messages, before, UserMessage(content=more))
+        try:
+            async with asyncio.timeout(_LATEST_S):
+                reply = await self._client.ask(
+                    replace(request, messages=messages), "asking what is missing", tracker
+                )
+        except (ProviderError, TimeoutError):
+            return choice
+        answer = read_answer(reply.text, ask.pieces)
+        if why_unusable(reply) or answer.unknown > len(answer.picks):
+            return choice
+        notes = judge.judge(replace(reply, text=answer.notes)).text
+        added = await asyncio.to_thread(with_additions, choice, notes, answer.picks, ask)
+        return replace(added, usage=tracker.total)
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """A choice, the request and reply that gave it, and the tokens `left` in the window."""
+
+    choice: KeepChoice
+    request: ModelRequest
+    reply: ModelReply
+    left: int
 
 
 def _read(
@@ -189,7 +250,7 @@ def _read(
     picks, problem = answer.picks, judged.problem
     if answer.unknown > len(picks):
         picks, problem = (), problem or "most numbers under <keep> are not in the list"
-    return KeepChoice(judged.text, picks, model, ask.through, problem), problem
+    return KeepChoice(judged.text, picks, model, ask.through, ask.promise, problem), problem
 
 
 def _unfit(models: Iterable[str]) -> tuple[str, ...]:

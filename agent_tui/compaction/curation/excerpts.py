@@ -1,8 +1,10 @@
 """The chosen pieces as they enter the summary: files as they are now, no line twice."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.curation.pieces import Piece
@@ -13,26 +15,26 @@ from agent_tui.compaction.curation.present_lines import (
     lines_now,
     runs_of,
 )
-from agent_tui.compaction.sections.files import (
-    FileState,
-    ReadFile,
-    ShownFile,
-    complete_file,
-    plain_lines,
-)
+from agent_tui.compaction.sections.file_states import FileState, ReadFile, complete_file
+from agent_tui.compaction.sections.file_views import plain_lines
+from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.task import is_document
 from agent_tui.compaction.transcript import escape_tags
-from agent_tui.omissions import recall_mark
+from agent_tui.omissions import one_line, recall_mark
 from agent_tui.tokens import TokenCounter
 
 _HEAD_TOKENS = 24
+_JOINED_LINES = 2
+"""Two parts with no more lines between them are one."""
+
 _LEAST_LINES = 3
 _MOST_NAMED = 8
 """Most choices named of those that did not fit."""
 
 _NOW, _LAST_KNOWN = "as it is now", "as last seen or edited"
-_UNSEEN = "as last seen or edited; a command has changed the file in unseen ways"
-_CURRENT = frozenset({_NOW, _LAST_KNOWN, _UNSEEN})
+_CURRENT = frozenset({_NOW, _LAST_KNOWN})
+_PERHAPS_BEFORE = "perhaps before $ {}"
+_COMMAND_CHARS = 80
 _UNPLACED = "as last edited; its place in the file is unknown"
 _OLD = "as it was then; the file has changed since"
 _OLD_OUTPUT = "as it was then; files have changed since, and their line numbers"
@@ -122,7 +124,7 @@ def keep_excerpts(
     shown: Sequence[ShownFile] = (),
     messages: str = "",
 ) -> Kept:
-    """The chosen pieces as a block of the summary, in the order of the conversation.
+    """The chosen pieces as a block of the summary, the most needed text first.
 
     Args:
         picks: The most needed first; the last are dropped if space runs out.
@@ -227,16 +229,21 @@ class _Filler:
         """Add all of `pick`, or as much of it as fits."""
         parts = list(self._parts(pick))
         sizes = [self._add(pick, excerpt) for excerpt in parts]
-        if any(size < len(part.lines) for size, part in zip(sizes, parts, strict=True)):
-            spans = ", ".join(f"{a}-{b}" for a, b in pick.spans)
+        rest = [
+            f"{part.first + size}-{part.last}" if part.first else ""
+            for size, part in zip(sizes, parts, strict=True)
+            if size < len(part.lines)
+        ]
+        if rest:
+            spans = ", ".join(filter(None, rest))
             recall = recall_mark(pick.piece.entry_id) if pick.piece.entry_id else ""
             part = "the rest of " if any(sizes) else ""
             self.missing.append(f"{part}{pick.piece.source} {spans} {recall}".strip())
 
     def excerpts(self) -> list[Excerpt]:
-        """The excerpts added so far, in the order of the pieces."""
-        texts = sorted(self._texts.values(), key=lambda text: text.number)
-        return [excerpt for text in texts for excerpt in text.excerpts()]
+        """The excerpts added so far, in the order in which their texts were first added."""
+        texts = self._texts.values()
+        return [excerpt for text in texts for excerpt in text.excerpts(self._counter)]
 
     def _add(self, pick: Pick, excerpt: Excerpt) -> int:
         """Returns how many lines of `excerpt` are now in the block or the files shown."""
@@ -246,13 +253,14 @@ class _Filler:
         if not pick.is_lasting and (is_shown or "\n".join(excerpt.lines) in self._messages):
             return len(excerpt.lines)
         key = excerpt.path if is_current else (excerpt.label, *piece.lines)
-        text = self._texts.get(key) or _Text(excerpt, piece)
+        known = self._runs_of(excerpt.path) if is_current else [(piece.first, piece.lines)]
+        text = self._texts.get(key) or _Text(excerpt, piece, known)
         fresh = 0 if text.lines else _HEAD_TOKENS
         count = 0
         for number, line in enumerate(excerpt.lines, excerpt.first):
             is_there = text.lines.get(number) == line
             fresh += 0 if is_there else self._counter.count_text(line) + 1
-            if fresh > self._room:
+            if fresh > self._room and not pick.is_certain:
                 break
             count += 1
         if count < len(excerpt.lines) and count < _LEAST_LINES:
@@ -260,7 +268,6 @@ class _Filler:
         self._room -= fresh
         self._texts[key] = text
         text.lines.update(enumerate(excerpt.lines[:count], excerpt.first))
-        text.number = max(text.number, piece.number)
         text.made = replace(excerpt, is_lasting=text.made.is_lasting or pick.is_lasting)
         return count
 
@@ -268,7 +275,7 @@ class _Filler:
         piece = pick.piece
         for a, b in pick.spans or ((piece.first, piece.last),):
             if pick.spans:
-                is_code = not is_document(piece.path) if piece.path else _is_diff(piece.lines)
+                is_code = not is_document(piece.path) if piece.path else _is_nested(piece.lines)
                 end_of = end_of_block if is_code else end_of_paragraph
                 b = piece.first + end_of(piece.lines, a - piece.first, b - piece.first)
             lines = piece.lines[a - piece.first : b - piece.first + 1]
@@ -281,11 +288,9 @@ class _Filler:
             file = self._states.get(piece.path)
             path = file.path if file is not None else piece.path
             places = lines_now((piece.first, piece.lines), a, b, self._runs_of(path))
-            is_unseen = file is not None and bool(file.unseen)
-            is_now = file is not None and file.is_from_disk
-            state = _UNSEEN if is_unseen else _NOW if is_now else _LAST_KNOWN
+            state = _NOW if file is not None and file.is_from_disk else _LAST_KNOWN
+            before = _before(file) if file is not None else ""
             for first, run in places:
-                before = file.before if file is not None else ""
                 yield Excerpt(f"file {path}", path, first, tuple(run), state, before)
             if not places and piece.kind == "kept":
                 yield Excerpt(piece.source, path, a, lines, _OLD if file is not None else "")
@@ -310,19 +315,37 @@ def _is_among(lines: Sequence[str], runs: Sequence[Run]) -> bool:
 class _Text:
     """The chosen lines of one file as it is now, or of one other text, by number."""
 
-    def __init__(self, made: Excerpt, piece: Piece) -> None:
+    def __init__(self, made: Excerpt, piece: Piece, known: Sequence[Run]) -> None:
         self.made = made
-        self.number = piece.number
         self.lines: dict[int, str] = {}
         self._piece = piece
+        self._known = known
 
-    def excerpts(self) -> Iterator[Excerpt]:
+    def excerpts(self, counter: TokenCounter) -> Iterator[Excerpt]:
         """One excerpt for each run without a gap; a text that is there whole needs no numbers."""
         is_whole = len(self.lines) == len(self._piece.lines) and not self.made.path
         is_placed = self.made.state in _CURRENT or self._piece.is_placed
+        self._fill_gaps(counter)
         for first, lines in runs_of(self.lines):
             known = first if is_placed and not is_whole else 0
             yield replace(self.made, first=known, lines=tuple(lines))
+
+    def _fill_gaps(self, counter: TokenCounter) -> None:
+        """Add the lines of gaps that take less than the tags of another excerpt."""
+        known = {n: line for first, run in self._known for n, line in enumerate(run, first)}
+        for before, after in pairwise(sorted(self.lines)):
+            gap = {n: known[n] for n in range(before + 1, after) if n in known}
+            if len(gap) == after - before - 1 <= _JOINED_LINES:
+                tokens = sum(counter.count_text(line) + 1 for line in gap.values())
+                self.lines.update(gap if tokens <= _HEAD_TOKENS else {})
+
+
+def _is_nested(lines: Sequence[str]) -> bool:
+    """Whether indentation tells where a part of `lines` ends: in a diff and in JSON."""
+    try:
+        return _is_diff(lines) or isinstance(json.loads("\n".join(lines)), dict | list)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _is_diff(lines: Sequence[str]) -> bool:
@@ -339,3 +362,10 @@ def _path_in_diff(lines: Sequence[str], first: int) -> str:
 
 def _escape_quotes(text: str) -> str:
     return text.replace('"', _QUOTE).replace("\n", " ")
+
+
+def _before(file: FileState) -> str:
+    """The command or commit since which the text of `file` may be another; may be empty."""
+    if file.unseen:
+        return _PERHAPS_BEFORE.format(one_line(file.unseen[-1], _COMMAND_CHARS))
+    return file.before

@@ -8,14 +8,14 @@ from typing import Literal, TypeAlias
 
 from agent_tui.compaction.curation.present_lines import Run, present_runs
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.commands import is_commit, message_of_commit, without_folder
-from agent_tui.compaction.sections.files import (
-    FileState,
-    ReadFile,
-    file_in_command,
-    file_view,
-    text_of_change,
+from agent_tui.compaction.sections.commands import (
+    is_commit,
+    message_of_commit,
+    without_folder,
+    without_view,
 )
+from agent_tui.compaction.sections.file_states import FileState, ReadFile
+from agent_tui.compaction.sections.file_views import file_in_command, file_view, text_of_change
 from agent_tui.compaction.tiers.model import UNEDITED, Unit
 from agent_tui.file_outline import outline
 from agent_tui.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
@@ -192,7 +192,11 @@ class _FilePieces:
     def pieces(self, shown: Set[str]) -> Iterator[Piece]:
         """The known parts of the files in the conversation, and of those in `shown`."""
         files = {file.path: file for file in self._files.values()}
-        wanted = [f for f in files.values() if f.path in shown or f.path in self._views]
+        wanted = [
+            file
+            for file in files.values()
+            if file.path in shown or file.path in self._views or file.is_changed_by_text
+        ]
         for file in sorted(wanted, key=lambda file: not file.is_changed or file.is_committed):
             for first, lines in self._runs(file.path):
                 text, views = "\n".join(lines), self._views[file.path]
@@ -260,7 +264,8 @@ class _FilePieces:
             "changed by a command in ways that you have not seen"
             if file.unseen and not is_read
             else "",
-            "changed and not committed" if file.is_changed and not file.is_committed else "",
+            f"last seen {file.before}" if file.before and not is_read else "",
+            "changed and not committed" if file.awaits_commit else "",
             f"kept by the last compaction: {', '.join(kept)}" if kept else "",
             "renumbered since you saw it" if is_placed and moved >= _LEAST_MOVED else "",
             "" if is_placed else "place unknown",
@@ -315,7 +320,7 @@ def _series(output: Output) -> str:
     found = _PROGRAM.match(command) if len(output.text) < _SHORT_CHARS else None
     if found is not None:
         return " ".join(filter(None, found.groups()))
-    return "" if output.failure else _VIEWED.split(without_folder(command))[0]
+    return "" if output.failure else without_view(without_folder(command))
 
 
 def _call(call: ToolCall, made: Piece) -> Piece:
@@ -344,9 +349,6 @@ _PROGRAM = re.compile(
     r"(?:cd\s+\S+\s*(?:&&|;)\s*|(?:cd\s+\S+\s*|#[^\n]*)\n\s*)*(\S+)(?:\s+-\S+(?:\s+[/~.]\S*)?)*(?:\s+([a-z][a-z-]+)(?!\S))?"
 )
 """The program of a command, and its subcommand if it looks like one."""
-
-_VIEWED = re.compile(r"\s*(?:2>&1\s*)?(?:\|\s*(?:head|tail)\b.*)?$", re.DOTALL)
-"""How much of a command's output is shown."""
 
 
 def _action_words(action: Action) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import Match, SequenceMatcher
 from typing import TypeAlias
 
-from agent_tui.compaction.sections.files import FileState, ReadFile
+from agent_tui.compaction.sections.file_states import FileState, ReadFile
 
 Run: TypeAlias = tuple[int, Sequence[str]]
 """Lines without a gap, after the number of the first one (0 if unknown)."""
@@ -69,7 +69,7 @@ def lines_now(view: Run, first: int, last: int, known: Sequence[Run]) -> list[Ru
 
 
 def present_runs(file: FileState, on_disk: ReadFile | None) -> list[Run]:
-    """The lines of `file` that the log shows, as they are now, in order.
+    """The lines of `file` that the log shows or a script changed, as they are now, in order.
 
     Args:
         file: The file as the log has it.
@@ -78,7 +78,9 @@ def present_runs(file: FileState, on_disk: ReadFile | None) -> list[Run]:
     text = on_disk(file.path) if on_disk is not None else None
     if text is None:
         return list(file.runs)
-    known = [(1, text.removesuffix("\n").split("\n"))]
+    known: list[Run] = [(1, text.removesuffix("\n").split("\n"))]
+    if file.is_changed_by_text:
+        return known
     found: dict[int, str] = {}
     for first, lines in file.runs:
         view = (max(first, 1), lines)

@@ -1,24 +1,27 @@
 """Makes the question to the model from the conversation: what can be kept, and in what space."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from agent_tui.compaction.conversation import Conversation, last_exchange_tokens, text_of
 from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, Staying, TokenBudget
 from agent_tui.compaction.curation.excerpts import earlier_pieces
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
-from agent_tui.compaction.draft import (
-    CompactionDraft,
-    Conversation,
-    draft_beside,
-    last_exchange_tokens,
-    read_conversation,
-)
+from agent_tui.compaction.draft import CompactionDraft, draft_beside
 from agent_tui.compaction.plan import LiveConversation, LiveEntry
 from agent_tui.compaction.request import CompactionRequest
+from agent_tui.compaction.sections.commands import is_looking_around, without_folder
 from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE, WorkRecord
 from agent_tui.compaction.sections.files import paths_shown_in
-from agent_tui.compaction.sections.history import Replied, Said, is_filler, with_short_paths
+from agent_tui.compaction.sections.history import (
+    Done,
+    Replied,
+    Said,
+    is_filler,
+    with_short_paths,
+)
 from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.tiers.describe import action_label
 from agent_tui.compaction.tiers.model import UNEDITED, Unit
@@ -55,6 +58,7 @@ _TAG_LINE = re.compile(r"^</?[\w-]+>$", re.MULTILINE)
 _STAYING_CHARS = 600
 _OPENING_CHARS = 40
 _LEAST_NAMED_TOKENS = 60
+_NEARLY_WHOLE = 0.9
 _TRIALS = 2
 """What stays depends on the sizes of notes and texts, and these on what stays."""
 
@@ -67,7 +71,7 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
         draft: Its compaction without a model.
         counter: Counts tokens.
     """
-    conversation = read_conversation(request, counter)
+    conversation = draft.conversation
     live, record, summary = conversation.live, conversation.record, conversation.summary
     entries = {entry.id for entry in live.entries}
     own = [unit for unit in conversation.units if unit.entry_id in entries]
@@ -88,8 +92,12 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     spoken = [event for event in record.events if isinstance(event, Said)]
     events = pairwise(record.events)
     answered = [a for a, b in events if isinstance(a, Replied) and isinstance(b, Said)]
-    before = [e for e in spoken if e.entry_id not in kept and not is_filler(e.text)]
-    whole = {e.entry_id for e in spoken if e.entry_id in kept or _as_shown(e, record) in said}
+    edited = {unit.entry_id for unit in conversation.units if unit.edited_tier != UNEDITED}
+    as_written = {entry_id for entry_id in kept - edited if live.seen[entry_id]}
+    before = [e for e in spoken if e.entry_id not in as_written and not is_filler(e.text)]
+    told = [_told(event, _as_shown(event, record), said, counter) for event in before]
+    whole = {e.entry_id for e in spoken if e.entry_id in as_written or _as_shown(e, record) in said}
+    cut = {e.entry_id for e, (number, _, _) in zip(before, told, strict=True) if number}
     pieces = read_pieces(
         [unit for unit in own if unit.entry_id not in whole or unit.output is not None],
         (*earlier_pieces(summary, counter), *_tasks_before(conversation, own)),
@@ -103,7 +111,7 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     target = request.sizes.overhead + live.pinned_tokens + room
     most_notes = min(max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS), most_notes)
     newest = [(unit, _left_of(unit, live, edits)) for unit in own if unit.entry_id in kept]
-    cut = {unit.entry_id: _text_of(after) for unit, after in newest if after != unit.message}
+    shortened = {u.entry_id: text_of(after) for u, after in newest if after != u.message}
     return Ask(
         units=own,
         pieces=pieces,
@@ -120,11 +128,16 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
                     for tag, block in _blocks_that_stay(draft).items()
                     if tag != _SAID
                 },
-                _NEWEST: _newest_words(newest).replace(f"{record.folders[0]}/", ""),
+                _NEWEST: _newest_words(newest, counter).replace(f"{record.folders[0]}/", ""),
             },
-            messages=[_told(event, _as_shown(event, record), said, counter) for event in before],
-            entries=kept - cut.keys(),
-            shortened=cut,
+            messages=told,
+            said={
+                e.entry_id: e.entry_id in whole
+                for e in spoken
+                if e.entry_id in whole | cut and not is_filler(e.text)
+            },
+            entries=kept - shortened.keys(),
+            shortened=shortened,
         ),
         budget=TokenBudget(
             used=request.sizes.used_estimate,
@@ -139,7 +152,20 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
         focus=request.asking.focus,
         through=live.entries[-1].id if live.entries else "",
         earlier=summary,
+        failures=record.failures,
+        files=record.files,
+        repeated=_repeated(conversation),
+        has_disk=request.on_disk is not None,
     )
+
+
+def _repeated(conversation: Conversation) -> dict[str, int]:
+    """The commands of one line that ran more than once, but for git's, the most frequent first."""
+    steps = (event for event in conversation.record.events if isinstance(event, Done))
+    ran = (step.output.action.command for step in steps)
+    plain = (without_folder(one) for one in ran if "\n" not in one and not is_looking_around(one))
+    runs = Counter(one for one in plain if not one.startswith("git ")).most_common()
+    return {command: times for command, times in runs if times > 1}
 
 
 def _tasks_before(conversation: Conversation, own: Sequence[Unit]) -> Iterator[Piece]:
@@ -165,25 +191,34 @@ def _calls_of(message: Message) -> Sequence[ToolCall]:
     return message.tool_calls if isinstance(message, AssistantMessage) else ()
 
 
-def _text_of(message: Message) -> str:
-    """The text of `message`, and those of its calls."""
-    written = (text for call in _calls_of(message) for text in texts_in(call.arguments))
-    return "\n\n".join((message.text, *written))
-
-
-def _newest_words(newest: Iterable[tuple[Unit, Message]]) -> str:
-    """Which results and calls of the `newest` messages, before and after, stay whole."""
-    whole, shortened = list[str](), list[str]()
+def _newest_words(newest: Iterable[tuple[Unit, Message]], counter: TokenCounter) -> str:
+    """Which calls and results of the `newest` messages, before and after, stay, and how much."""
+    sizes: dict[str, list[int]] = {}
     for unit, after in newest:
-        result = [(unit.output.action, after == unit.message)] if unit.output else []
-        calls = [(action_of(c), c in _calls_of(after)) for c in _calls_of(unit.message)]
-        for action, is_whole in result or calls:
-            if unit.tokens >= _LEAST_NAMED_TOKENS or not is_whole:
-                (whole if is_whole else shortened).append(action_label(action))
-    in_full = [label for label in whole if label not in shortened]
-    named = (("whole", in_full), ("shortened", shortened))
-    parts = (f"{how}: {'; '.join(dict.fromkeys(which))}" for how, which in named if which)
-    return ". ".join(parts)
+        if unit.output is not None:
+            texts = [(action_label(unit.output.action), unit.message.text, after.text)]
+        else:
+            left = {call.id: _text_of_call(call) for call in _calls_of(after)}
+            texts = [
+                (action_label(action_of(call)), _text_of_call(call), left.get(call.id, ""))
+                for call in _calls_of(unit.message)
+            ]
+        for label, before, now in texts:
+            size = sizes.setdefault(label, [0, 0])
+            size[0] += counter.count_text(before)
+            size[1] += counter.count_text(now)
+    whole, shortened = list[str](), list[str]()
+    for label, (before, now) in sizes.items():
+        if now >= before * _NEARLY_WHOLE:
+            whole += [label] if before >= _LEAST_NAMED_TOKENS else []
+        else:
+            shortened.append(f"{label} ({now:,} of {before:,} tokens stay)")
+    named = (("whole", whole), ("shortened", shortened))
+    return ". ".join(f"{how}: {'; '.join(which)}" for how, which in named if which)
+
+
+def _text_of_call(call: ToolCall) -> str:
+    return "\n".join(texts_in(call.arguments))
 
 
 def _sizes_of(draft: CompactionDraft, counter: TokenCounter) -> dict[str, int]:

@@ -1,11 +1,14 @@
 """Notes that were written ahead, brought up to date with the steps made since."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
 
 from agent_tui.compaction.curation.answer import KeepChoice
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.sections.commands import is_commit
-from agent_tui.compaction.sections.history import Done, read_history
+from agent_tui.compaction.sections.file_states import FileState
+from agent_tui.compaction.sections.history import Done, HistoryEvent, split_after, steps_in
 from agent_tui.compaction.summary.templates import Template
 from agent_tui.compaction.tiers.describe import action_label
 from agent_tui.compaction.transcript import escape_tags, tag_blocks
@@ -18,12 +21,16 @@ _END = (
     "differ, those hold.{done})"
 )
 _OLDER = (
-    "{which} older than the notes, which say what became of that work. The files above are as they "
-    "are after all messages."
+    "{which} older than the notes, which say what became of that work. The files above are "
+    "newer: as they are after all messages, unless one says that it was last seen before a command."
 )
 _BEFORE = "(before the newest {steps})"
 _MOST_NAMED = 6
+_NAME = re.compile(r"(?=\w*(?:[a-z][A-Z]|[_./-]\w))[\w./-]+")
+"""A word that is no word of the language: ``lexer.py``, ``session_live``, ``SessionLive``."""
+
 _COMMAND_CHARS = 80
+_CHANGING = ("write", "edit")
 
 
 def notes_now(
@@ -40,9 +47,7 @@ def notes_now(
         template: The form of the notes.
         folders: Paths of the working folder.
     """
-    ids = [entry.id for entry in path]
-    at = ids.index(choice.through) + 1 if choice.through in ids else len(ids)
-    steps = [event for event in read_history(path[at:]) if isinstance(event, Done)]
+    steps = steps_in(split_after(path, choice.through)[1])
     bodies = {h: body for h, body in template.parse(choice.notes).items() if h}
     if not steps or not bodies:
         return choice.notes
@@ -63,7 +68,9 @@ def notes_now(
     return f"{end}\n\n{template.render(bodies)}"
 
 
-def older_than_notes(choice: KeepChoice, path: Sequence[Entry]) -> str:
+def older_than_notes(
+    choice: KeepChoice, path: Sequence[Entry], events: Iterable[HistoryEvent]
+) -> str:
     """The block that says which of the messages behind a summary are older than its notes.
 
     They begin before the notes end, and would read like new work.
@@ -71,16 +78,64 @@ def older_than_notes(choice: KeepChoice, path: Sequence[Entry]) -> str:
     Args:
         choice: The model's answer.
         path: Entries from the root to the leaf.
+        events: The events on it.
     """
-    ids = [entry.id for entry in path]
-    at = ids.index(choice.through) + 1 if choice.through in ids else len(ids)
-    before = [event for event in read_history(path[:at]) if isinstance(event, Done)]
+    known = {entry.id for entry in split_after(path, choice.through)[0]}
+    steps = [event for event in events if isinstance(event, Done)]
+    before = [step for step in steps if step.entry_id in known]
+    since = len(steps) > len(before)
     if not choice.notes or not before:
         return ""
     last = action_label(before[-1].output.action)
-    is_all = not any(isinstance(event, Done) for event in read_history(path[at:]))
-    which = "All of them are" if is_all else f"Those up to `{last}` are"
+    which = f"Those up to `{last}` are" if since else "All of them are"
     return tag_blocks(("messages-below", [_OLDER.format(which=which)]))
+
+
+def files_ahead(
+    files: Sequence[FileState],
+    choice: KeepChoice,
+    notes: str,
+    path: Sequence[Entry],
+    template: Template,
+    folders: Sequence[str],
+) -> list[FileState]:
+    """Those of `files` that the work needs next, the first first.
+
+    A model that chose texts has seen the others, and did not want them.
+
+    Args:
+        files: The files in the log.
+        choice: The model's answer.
+        notes: Its notes as they are by now.
+        path: Entries from the root to the leaf.
+        template: The form of the notes.
+        folders: Paths of the working folder.
+
+    Returns:
+        What changed since the notes, then what they name as in progress, blocked or next, in their
+        order. All of `files` if the notes have none of these headings.
+    """
+    bodies = template.parse(notes)
+    headings = [h for h in template.headings if h in template.passing and h != template.state]
+    if not any(bodies.get(heading) for heading in headings):
+        return list(files)
+    steps = steps_in(split_after(path, choice.through)[1])
+    changes = [step.output.action for step in steps if step.output.action.kind in _CHANGING]
+    since = {normalise_path(action.path, folders) for action in changes}
+    text = "\n".join(bodies.get(heading, "") for heading in headings)
+    words: dict[str, int] = {}
+    for place, word in enumerate(_NAME.findall(text)):
+        words.setdefault(_plain_stem(word.rstrip(".")), place)
+    ahead = {file.path: -1 for file in files if file.path in since}
+    for file in files:
+        if (place := words.get(_plain_stem(file.path))) is not None:
+            ahead.setdefault(file.path, place)
+    return sorted((f for f in files if f.path in ahead), key=lambda file: ahead[file.path])
+
+
+def _plain_stem(path: str) -> str:
+    """The name of a file or of what is in it: ``SessionLive`` is in ``session_live.ex``."""
+    return re.sub(r"[\W_]", "", PurePosixPath(path).stem).casefold()
 
 
 def _changes(steps: Sequence[Done], folders: Sequence[str]) -> Iterator[str]:
@@ -88,7 +143,7 @@ def _changes(steps: Sequence[Done], folders: Sequence[str]) -> Iterator[str]:
     for step in steps:
         action, has_failed = step.output.action, step.output.has_failed
         failed = " (failed)" if has_failed else ""
-        if action.kind in ("write", "edit") and not has_failed:
+        if action.kind in _CHANGING and not has_failed:
             yield f"changed {normalise_path(action.path, folders)}"
         elif is_commit(step.output) or is_test(action.command):
             yield f"ran `{one_line(action.command, _COMMAND_CHARS)}`{failed}"

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,14 +55,18 @@ def normalise_path(path: str, folders: Sequence[str]) -> str:
         if not any(Path(folder).is_relative_to(home) for folder in folders):
             return os.path.normpath(text)  # perhaps the home folder of another user or machine
         text = str(home / text[2:])
-    given = Path(text)
-    whole = os.path.normpath(Path(folders[0]) / given)
-    for folder in folders:
-        root = os.path.normpath(folder)
-        if whole == root:
+    return _relative_to_first(text, tuple(folders))
+
+
+@lru_cache(maxsize=8_192)
+def _relative_to_first(path: str, folders: tuple[str, ...]) -> str:
+    whole = os.path.normpath(Path(folders[0]) / path)
+    for folder in map(os.path.normpath, folders):
+        if whole == folder:
             return ""
-        if whole.startswith(root.rstrip(os.sep) + os.sep):
-            return os.path.relpath(whole, root)
+        inside = folder.rstrip(os.sep) + os.sep
+        if whole.startswith(inside):
+            return whole.removeprefix(inside)
     return whole
 
 

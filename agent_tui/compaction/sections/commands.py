@@ -24,12 +24,14 @@ _LOOKING = frozenset(
 _LOOKING_OF_GIT = frozenset(
     {"status", "log", "diff", "show", "grep", "blame", "branch", "remote", "ls-files", "rev-parse"}
 )
+_OF_WORKING_TREE = frozenset({"status", "diff"})
 _SHOWING = frozenset({"show", "list", "view", "ready"})
 _ASKING = frozenset({"--version", "--help", "-V"})
 _ACTING = re.compile(r"-(?:delete|ok|exec(?:dir)?)")
 _TARGET = re.compile(r"[./:]|^-$|\s")
 _COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
 _HERE = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
+_VIEWED = re.compile(r"\s*(?:2>&1\s*)?(?:\|\s*(?:head|tail)\b.*)?$", re.DOTALL)
 _INLINE = "-"
 """The target of a program that runs a text given on the command line."""
 
@@ -148,9 +150,27 @@ def _looks(name: str, arguments: Sequence[str]) -> bool:
     return shows or not _ASKING.isdisjoint(arguments)
 
 
+def shows_uncommitted(output: Output) -> bool:
+    """Whether `output` is git's, on what was not committed then: nothing of it is in a later state.
+
+    A comparison with another commit is not: its arguments are no files that git names.
+    """
+    command = output.action.command
+    programs = programs_run(command) if is_looking_around(command) else ()
+    asked = [words for name, words in programs if name == "git"]
+    plain = [word for words in asked for word in words if not word.startswith("-")]
+    kinds = _OF_WORKING_TREE.intersection(plain)
+    return bool(kinds) and all(word in kinds or word in output.text for word in plain)
+
+
 def without_folder(command: str) -> str:
     """`command` on one line, without the ``cd`` commands at its beginning."""
     return one_line(_IN_FOLDER.sub("", command), _COMMAND_CHARS)
+
+
+def without_view(command: str) -> str:
+    """`command` without what says how much of its output is shown."""
+    return _VIEWED.split(command)[0]
 
 
 def commits(command: str) -> bool:

@@ -7,7 +7,7 @@ findings, failures, the current files, and the way so far.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
@@ -16,16 +16,16 @@ from agent_tui.compaction.sections.failures import (
     FailureReader,
     failures_that_fit,
 )
-from agent_tui.compaction.sections.files import (
+from agent_tui.compaction.sections.file_states import (
     FileReader,
     FileState,
     ReadFile,
-    ShownFile,
     complete_file,
     files_for_later,
     is_of_the_work,
-    path_shown_by,
 )
+from agent_tui.compaction.sections.file_views import path_shown_by
+from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.history import (
     HistoryEvent,
     Said,
@@ -33,7 +33,7 @@ from agent_tui.compaction.sections.history import (
     read_history,
     with_short_paths,
 )
-from agent_tui.compaction.sections.person import choose_messages, least_tokens
+from agent_tui.compaction.sections.person import Spoken, choose_messages, least_tokens
 from agent_tui.compaction.sections.state import (
     StateReader,
     check_lines,
@@ -70,7 +70,7 @@ from agent_tui.sessions.replay.notes import jobs_on
 from agent_tui.tokens import TokenCounter
 
 PERSON_SHARE = 0.15
-TASK_SHARE = 0.10
+TASK_SHARE, TASK_LEAST_TOKENS = 0.10, 2_000
 """What the task's text does not use goes to the user's messages, which often state the task."""
 
 SAID_MOST_SHARE = 0.40
@@ -113,6 +113,7 @@ class WorkRecord:
         said: Entry id and text of all that the user said, oldest first; the id is empty if unknown.
         typed: The typed parts of those texts that hold pastes, by text.
         events: The events in this session's log.
+        views: The file that each of them showed; empty for one that showed none.
         tasks: Texts of tasks, the most recently shown last.
         state: The state of the work.
         findings: Sentences with a reason, oldest first.
@@ -127,6 +128,7 @@ class WorkRecord:
     said: tuple[tuple[str, str], ...]
     typed: Mapping[str, tuple[str, ...]]
     events: tuple[HistoryEvent, ...]
+    views: tuple[str, ...]
     tasks: tuple[TaskText, ...]
     state: WorkState
     findings: tuple[str, ...]
@@ -142,7 +144,7 @@ class WorkRecord:
         """The files changed since the last commit; empty if nothing was ever committed."""
         if not self.state.commits and not any(one.head for one in self.repositories):
             return ()
-        return tuple(f.path for f in self.files if f.is_changed and not f.is_committed)
+        return tuple(file.path for file in self.files if file.awaits_commit)
 
     def documents_in(self, text: str) -> frozenset[str]:
         """The paths of the task's documents that stand whole in `text`."""
@@ -201,6 +203,7 @@ def read_work(
         said=said,
         typed=_typed_parts(said, events, earlier),
         events=events,
+        views=tuple(path_shown_by(event, folders) for event in events),
         tasks=tuple(
             now
             for task in tasks
@@ -328,12 +331,17 @@ class SectionRooms:
         rules: For rules that are not in the messages above them.
         said: For the user's messages, as far as that is needed to leave none of them out.
         unused: For the user's messages beyond everything else.
+        promised: The space of which the state of the work and failures have their shares, if a
+            model was told what stays.
+        staying: Entries of the user's messages that it was told of, and whether they stay whole.
         are_noted: A model's new notes and choice cover the task, the rules, findings and files.
     """
 
     rules: int | None = None
     said: int | None = None
     unused: int = 0
+    promised: int | None = None
+    staying: Mapping[str, bool] = field(default_factory=dict[str, bool])
     are_noted: bool = False
 
 
@@ -364,17 +372,18 @@ def make_sections(
     """
     said = [one for one in record.said if one[0] not in kept or not one[0]]
     tasks = [task for task in record.named_tasks if task.entry_id not in kept]
-    tasks_room = 0 if rooms.are_noted else int(room_tokens * TASK_SHARE)
+    tasks_room = 0 if rooms.are_noted else _at_least(TASK_LEAST_TOKENS, TASK_SHARE, room_tokens)
     task = task_blocks(tasks, tasks_room, counter)
     unused = tasks_room - counter.count_text("\n".join(task))
     spoken_room = int(room_tokens * PERSON_SHARE) + max(unused, 0)
     most = int(room_tokens * SAID_MOST_SHARE) if rooms.said is None else rooms.said
-    needed = min(least_tokens(said, counter), most)
+    needed = min(least_tokens(said, counter, rooms.staying), most)
     borrowed = max(needed - spoken_room, 0)
     room_tokens -= borrowed
     most_said = max(needed, spoken_room) + rooms.unused
-    spoken = choose_messages(said, most_said, counter, typed=record.typed)
-    state = _state_lines(record, int(room_tokens * STATE_SHARE), counter)
+    spoken = choose_messages(said, most_said, counter, typed=record.typed, staying=rooms.staying)
+    fixed = room_tokens if rooms.promised is None else rooms.promised
+    state = _state_lines(record, int(fixed * STATE_SHARE), counter)
     known = " ".join("\n".join((elsewhere, *spoken.lines, *task, *state)).split())
     findings = _newest_that_fit(
         [one for one in record.findings if one not in known],
@@ -385,7 +394,7 @@ def make_sections(
         [one for one in record.failures if one.entry_id not in kept],
         notes=notes,
         elsewhere=known,
-        room_tokens=int(room_tokens * FAILURES_SHARE),
+        room_tokens=int(fixed * FAILURES_SHARE),
         counter=counter,
     )
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
@@ -396,7 +405,7 @@ def make_sections(
     rules_room = max(rules_room - borrowed, 0)
     pins = _rules_beside(spoken.lines, record, rules_room, counter) if not rooms.are_noted else []
     before = tag_blocks(
-        ("said-by-the-person", _number_messages(spoken.lines, record.folders)),
+        ("said-by-the-person", _number_messages(spoken, record.folders)),
         ("pinned-constraints", pins),
         ("task-text", task),
     )
@@ -431,8 +440,8 @@ def way_block(
     paths = {file.path for file in shown}
     events = [
         event
-        for event in record.events
-        if event.entry_id in before and path_shown_by(event, record.folders) not in paths
+        for event, viewed in zip(record.events, record.views, strict=True)
+        if event.entry_id in before and viewed not in paths
     ]
     lines = way_so_far(events, record.earlier_way, room_tokens, counter, record.folders)
     return tag_blocks(("way-so-far", lines)), tuple(lines)
@@ -533,7 +542,9 @@ def _newest_that_fit(lines: Sequence[str], room: int, counter: TokenCounter) -> 
     return taken[::-1]
 
 
-def _number_messages(messages: Sequence[str], folders: Sequence[str]) -> list[str]:
-    shown = (with_short_paths(text, folders) for text in messages)
-    lines = [f"({number}) {text}" for number, text in enumerate(shown, start=1)]
+def _number_messages(spoken: Spoken, folders: Sequence[str]) -> list[str]:
+    """One line a message; its number does not depend on what is left out."""
+    shown = [with_short_paths(text, folders) for text in spoken.lines]
+    numbered = zip(spoken.numbers, shown, strict=True)
+    lines = [f"({number}) {text}" if number else text for number, text in numbered]
     return [_ORDER, *lines] if len(lines) > 2 else lines

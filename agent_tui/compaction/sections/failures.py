@@ -15,7 +15,7 @@ from agent_tui.compaction.sections.commands import (
     runs_of,
     without_folder,
 )
-from agent_tui.compaction.sections.files import edits_in
+from agent_tui.compaction.sections.file_views import edits_in
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied
 from agent_tui.omissions import one_line, recall_mark
 from agent_tui.sessions.actions import Output
@@ -47,7 +47,15 @@ _CODE_CHARS = 90
 _LOOKED_AT_CHARS = 20_000
 _FILE_NAME = re.compile(r"(?<![\w.-])[\w-][\w.-]*\.\w+")
 _NAMED_CHARS = 40
-"""A failure counts as named by a text that has so many characters of its command or its error."""
+"""A failure counts as named by notes that have so many characters of its error."""
+
+_NOTE = re.compile(r"\n(?=[-*#\d]|\s*\n)")
+"""Between two points of notes."""
+
+_TOKEN = re.compile(r"[\w$][\w$./:-]*[\w$]")
+_DECISIVE = re.compile(r"[^\W\d].*\d|_|[a-z][A-Z]|::|:\d")
+_QUOTED = re.compile(r"(?<!\w)(['\"`])([^'\"`\n]{3,60})\1")
+_LONG_WORD = re.compile(r"[^\W\d]{4,}")
 
 
 @dataclass(slots=True)
@@ -230,7 +238,7 @@ def failures_that_fit(
         room_tokens: Limit of all together.
         counter: Counts their tokens.
     """
-    noted, known = _plain(notes), _plain(elsewhere)
+    noted, known = [_plain(note) for note in _NOTE.split(notes)], _plain(elsewhere)
     taken: dict[int, list[str]] = {}
     places = [at for at, one in enumerate(failures) if not _is_named(one, noted)]
     for at in sorted(places, key=lambda at: (_rank(failures[at]), -at)):
@@ -292,14 +300,45 @@ def _lines(failure: Failure, known: str) -> Iterator[str]:
         yield f"  a similar command later: {failure.later}"
 
 
-def _is_named(failure: Failure, notes: str) -> bool:
-    """Whether `notes` have so much of the command, or of a line of its error."""
+def _is_named(failure: Failure, notes: Iterable[str]) -> bool:
+    """Whether one of `notes` tells of `failure`, in its own words or in those of the error.
+
+    It has a long piece of the error, or two of its decisive tokens, such as an exception class, the
+    id of a test or the place in a file; or one of them, or most words of a line, beside the name of
+    what was run or of its target.
+    """
     command = _plain(failure.label.removeprefix("$ "))
-    places = [(command, 0)]
-    for line in map(_plain, failure.lines):
-        places += [(line, word.start()) for word in re.finditer(r"\S+", line)]
-    parts = (text[at : at + _NAMED_CHARS] for text, at in places)
-    return any(len(part) == _NAMED_CHARS and part in notes for part in parts)
+    lines = [line for line in map(_plain, failure.lines) if line]
+    places = [(line, word.start()) for line in lines for word in re.finditer(r"\S+", line)]
+    parts = [line[at : at + _NAMED_CHARS] for line, at in places]
+    parts = [part for part in parts if len(part) == _NAMED_CHARS] or ([] if lines else [command])
+    decisive = {token for line in lines for token in _decisive_tokens(line)}
+    decisive = {token for token in decisive if token not in command}
+    words = [set(map(str.lower, _LONG_WORD.findall(line))) for line in lines]
+    runs = _runs_of_label(failure.label)
+    subjects = {run.words[-1] for run in runs}
+    subjects |= {PurePosixPath(target).name for run in runs for target in run.targets} - {""}
+
+    def tells(note: str) -> bool:
+        if any(part in note for part in parts):
+            return True
+        found = sum(token in note for token in decisive)
+        if found > 1 or not any(subject in note for subject in subjects):
+            return found > 1
+        said = set(map(str.lower, _LONG_WORD.findall(note)))
+        told = (3 * len(line & said) >= 2 * len(line) for line in words if len(line) > 1)
+        return found > 0 or any(told)
+
+    return any(map(tells, notes))
+
+
+def _decisive_tokens(line: str) -> Iterator[str]:
+    """What tells the error in `line` from others, without the paths of files."""
+    for token in (*_TOKEN.findall(line), *(text for _, text in _QUOTED.findall(line))):
+        if (_DECISIVE.search(token) or f"'{token}'" in line) and not (
+            "/" in token and ":" not in token
+        ):
+            yield token.rpartition("::")[2]
 
 
 def _plain(text: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from agent_tui.attachments import (
     AttachedFile,
@@ -76,6 +76,7 @@ class Done:
 
 
 HistoryEvent: TypeAlias = Said | Replied | Done
+EntryT = TypeVar("EntryT", bound=Entry)
 
 MAX_RECORDED_CHARS = 40_000
 
@@ -98,6 +99,7 @@ _QUESTION_CHARS = 200
 _BEFORE_QUESTION = re.compile(r"[\s\S]*?(?:\n\s*|[.!?:;](?<!\d\.)[\"')\]*`]*\s+)")
 """A cut sentence and its end."""
 
+_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s")
 _ANSWER_WORDS = 8
 _CHOICE_WORDS, _PROPOSAL_CHARS = 40, 200
 _NUMBERED = re.compile(
@@ -175,23 +177,72 @@ def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
     return tuple(events)
 
 
+def steps_in(path: Sequence[Entry]) -> list[Done]:
+    """The actions on `path`."""
+    return [event for event in read_history(path) if isinstance(event, Done)]
+
+
+def split_after(path: Sequence[EntryT], id: str) -> tuple[Sequence[EntryT], Sequence[EntryT]]:
+    """`path` up to the entry with that `id`, and the rest; all of it and nothing without one."""
+    at = next((at for at, entry in enumerate(path, 1) if entry.id == id), len(path))
+    return path[:at], path[at:]
+
+
 def _question_before(answer: str, events: Sequence[HistoryEvent]) -> str:
-    """The end of the reply before `answer`, on one line, if it asks and `answer` is short."""
+    """The question at the end of the reply before a short `answer`, on one line; may be empty.
+
+    A list before it is not part of it: an answer that names items of a list gets those.
+    """
     before = events[-1] if events else None
     if not isinstance(before, Replied) or len(answer.split()) > _ANSWER_WORDS:
         return ""
     text = without_code(before.text).strip()
-    end = text[-_QUESTION_CHARS:]
-    if len(end) < len(text) and (cut := _BEFORE_QUESTION.match(end)):
+    if "?" not in text[-_QUESTION_CHARS:]:
+        return ""
+    asked = "\n".join(_last_question(text.split("\n")))
+    end = asked[-_QUESTION_CHARS:]
+    if len(end) < len(asked) and (cut := _BEFORE_QUESTION.match(end)):
         end = end[cut.end() :] or f"…{end}"
-    return " ".join(end.split()) if "?" in end else ""
+    return " ".join(end.split())
+
+
+def _last_question(lines: Sequence[str]) -> Sequence[str]:
+    """The `lines` from the paragraph of the last question on, without a list that asks nothing."""
+    first = max(at for at, line in enumerate(lines) if "?" in line)
+    while first and lines[first - 1].strip() and not _is_plain_item(lines[first - 1]):
+        first -= 1
+    return lines[first:]
+
+
+def _is_plain_item(line: str) -> bool:
+    return _ITEM.match(line) is not None and "?" not in line
 
 
 def _proposals_before(events: Sequence[HistoryEvent]) -> dict[str, str]:
-    """The numbered items of the reply that a message answers, by number; none unless several."""
+    """The numbered items of the reply that a message answers, by number; none unless several.
+
+    Of several lists, it is the one that its last question is about.
+    """
     before = events[-1] if events else None
-    items = _NUMBERED.findall(before.text) if isinstance(before, Replied) else []
-    return {number: text for number, text in items} if len(items) > 1 else {}
+    text = before.text if isinstance(before, Replied) else ""
+    lists: list[list[re.Match[str]]] = []
+    for item in _NUMBERED.finditer(text):
+        if not lists or int(item[1]) <= int(lists[-1][-1][1]):
+            lists.append([])
+        lists[-1].append(item)
+    several = [items for items in lists if len(items) > 1]
+    nearest = _list_asked_about(text, several) if several else []
+    return {item[1]: item[2] for item in nearest}
+
+
+def _list_asked_about(text: str, lists: Sequence[list[re.Match[str]]]) -> list[re.Match[str]]:
+    """The list right behind the last question in `text`, else the last one before it."""
+    asked = text.rfind("?") + 1 or len(text)
+    before = [items for items in lists if items[0].start() < asked]
+    behind = [items for items in lists if items[0].start() >= asked]
+    if behind and (not before or not text[asked : behind[0][0].start()].strip(" \n*:")):
+        return behind[0]
+    return before[-1]
 
 
 def _proposals_named(answer: str, offered: Mapping[str, str]) -> Iterator[str]:

@@ -33,11 +33,13 @@ class Spoken:
 
     Args:
         lines: One text a message, oldest first.
+        numbers: Which of all messages each line is, from 1; 0 for the note on those left out.
         left_out: The texts of the messages that are not shown at all.
         is_whole: Whether nothing was cut or left out, apart from repetitions and fillers.
     """
 
     lines: list[str]
+    numbers: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
     is_whole: bool = True
 
@@ -47,8 +49,10 @@ class _Message:
     entry_id: str
     text: str
     tokens: int
+    number: int = 0
     least: int = _LINE_TOKENS
     typed: Sequence[str] = ()
+    is_staying: bool = False
 
     def cut_pastes(self, most: int, counter: TokenCounter) -> "_Message":
         """The message with each paste in about `most` tokens."""
@@ -85,6 +89,7 @@ def choose_messages(
     counter: TokenCounter,
     *,
     typed: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    staying: Mapping[str, bool] = MappingProxyType({}),
 ) -> Spoken:
     """The messages within `room_tokens`, oldest first.
 
@@ -99,11 +104,12 @@ def choose_messages(
         room_tokens: Limit of all together.
         counter: Counts their tokens.
         typed: The typed parts of texts that hold pastes, by text.
+        staying: Entries whose messages are never left out, and whether they are not cut either.
     """
-    whole = _measure(messages, counter, typed)
+    whole = _measure(messages, counter, typed, staying)
     if sum(message.tokens for message in whole) <= room_tokens:
-        return Spoken([message.text for message in whole])
-    written = _measure(_worth_keeping(messages), counter, typed)
+        return _spoken(whole)
+    written = _worth_keeping(whole)
     kept = _cut_pastes(written, room_tokens, counter)
     shown, most = kept, equal_share([message.tokens for message in kept], room_tokens)
     while (used := sum(message.tokens for message in shown)) > room_tokens:
@@ -112,14 +118,26 @@ def choose_messages(
             used = sum(message.tokens for message in shown)
             break
         most = int(most * _STEP)  # marks and line ends took more than was cut for them
-    lines, left_out = _leave_out_longest(shown, kept, used - room_tokens, counter)
-    return Spoken(lines, left_out, is_whole=shown == written and not left_out)
+    spoken = _leave_out_longest(shown, kept, used - room_tokens, counter)
+    return replace(spoken, is_whole=shown == written and not spoken.left_out)
 
 
-def least_tokens(messages: Sequence[tuple[str, str]], counter: TokenCounter) -> int:
-    """The tokens that `messages` need if long ones are cut and none is left out."""
-    kept = _measure(_worth_keeping(messages), counter)
-    return sum(min(message.tokens, LEAST_TOKENS) for message in kept)
+def least_tokens(
+    messages: Sequence[tuple[str, str]],
+    counter: TokenCounter,
+    staying: Mapping[str, bool] = MappingProxyType({}),
+) -> int:
+    """The tokens that `messages` need if long ones are cut and none is left out.
+
+    For `staying`, see `choose_messages`.
+    """
+    kept = _worth_keeping(_measure(messages, counter, staying=staying))
+    return sum(min(message.tokens, max(message.least, LEAST_TOKENS)) for message in kept)
+
+
+def _spoken(messages: Sequence[_Message]) -> Spoken:
+    """All `messages`, as they are."""
+    return Spoken([one.text for one in messages], tuple(one.number for one in messages))
 
 
 def equal_share(sizes: Sequence[int], room: int) -> int:
@@ -155,54 +173,57 @@ def _measure(
     messages: Sequence[tuple[str, str]],
     counter: TokenCounter,
     typed: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    staying: Mapping[str, bool] = MappingProxyType({}),
 ) -> list[_Message]:
     """The messages with their sizes; the first and the newest ones are cut less than others."""
     last = len(messages) - _NEWEST
-    return [
-        _Message(
-            entry_id,
-            text,
-            counter.count_text(text) + _NUMBER_TOKENS,
-            _LINE_TOKENS if 0 < at < last else LEAST_TOKENS,
-            typed.get(text, ()),
-        )
-        for at, (entry_id, text) in enumerate(messages)
-    ]
+    measured: list[_Message] = []
+    for at, (entry_id, text) in enumerate(messages):
+        tokens = counter.count_text(text) + _NUMBER_TOKENS
+        is_whole = staying.get(entry_id, False)
+        least = tokens if is_whole else _LINE_TOKENS if 0 < at < last else LEAST_TOKENS
+        parts = () if is_whole else typed.get(text, ())
+        measured.append(_Message(entry_id, text, tokens, at + 1, least, parts, entry_id in staying))
+    return measured
 
 
-def _worth_keeping(messages: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def _worth_keeping(messages: Sequence[_Message]) -> list[_Message]:
     """`messages` without fillers and without those that a later one repeats."""
-    newest = {" ".join(text.casefold().split()): at for at, (_, text) in enumerate(messages)}
+    newest = {" ".join(one.text.casefold().split()): at for at, one in enumerate(messages)}
     last = set(newest.values())
     ends = {0, *range(len(messages) - _NEWEST, len(messages))}
     return [
         message
         for at, message in enumerate(messages)
-        if at in ends or (at in last and not is_filler(message[1]))
+        if at in ends or (at in last and not is_filler(message.text))
     ]
 
 
 def _leave_out_longest(
     shown: Sequence[_Message], written: Sequence[_Message], over: int, counter: TokenCounter
-) -> tuple[list[str], tuple[str, ...]]:
+) -> Spoken:
     """The texts without those that were longest as `written`, to save `over` tokens; and those.
 
     Of equally long ones, the oldest go first. The first message and the newest ones stay.
     """
     if over <= 0 or len(shown) <= 1 + _NEWEST:
-        return [message.text for message in shown], ()
+        return _spoken(shown)
     missing = over + counter.count_text(_LEFT_OUT)
     gone: set[int] = set()
     for at in sorted(range(1, len(shown) - _NEWEST), key=lambda at: -written[at].tokens):
         saved = shown[at].tokens - counter.count_text(f" {shown[at].entry_id}")
-        if missing > 0 and saved > 0:
+        if missing > 0 and saved > 0 and not shown[at].is_staying:
             missing -= saved
             gone.add(at)
     if missing >= over:
-        return [message.text for message in shown], ()
+        return _spoken(shown)
     named = [shown[at].entry_id for at in sorted(gone) if shown[at].entry_id]
     ids = f": {' '.join(named)}" if named else ""
-    first, *rest = (message.text for at, message in enumerate(shown) if at not in gone)
+    first, *rest = (message for at, message in enumerate(shown) if at not in gone)
     s, them = ("", "it") if len(gone) == 1 else ("s", "them")
     mark = _LEFT_OUT.format(count=len(gone), s=s, them=them, ids=ids)
-    return [first, mark, *rest], tuple(written[at].text for at in sorted(gone))
+    return Spoken(
+        [first.text, mark, *(one.text for one in rest)],
+        (first.number, 0, *(one.number for one in rest)),
+        tuple(written[at].text for at in sorted(gone)),
+    )

@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.commands import runs_of, without_folder
-from agent_tui.compaction.sections.files import COMMIT_LINE, folder_of
+from agent_tui.compaction.sections.commands import covers_all, runs_of, without_folder
+from agent_tui.compaction.sections.failures import has_failed
+from agent_tui.compaction.sections.file_states import COMMIT_LINE
+from agent_tui.compaction.sections.file_views import folder_of
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.compaction.sections.task import tracker_orders
 from agent_tui.messages import Job
@@ -22,6 +24,7 @@ _ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^'
 _TITLE_MARKS = re.compile(r"^(?:\[[ x~]\]|[^\w\[]|_)*")
 _STATUS = re.compile(r"\s+\[[^\[\]]*\]\s*$")
 """The status of an item in a list, after its title: ``[P1 · OPEN]``. It may be outdated."""
+_CREATED = re.compile(r"#(\d{1,6}) created\b")
 _MOST_ITEMS = 60
 _MOST_COMMITS = 5
 _MOST_SHOWN_COMMITS = 10
@@ -33,6 +36,7 @@ _REBASED = " (before a later rebase)"
 _BACK = re.compile(r"HEAD(?:~(?P<count>\d*)|(?P<parents>\^+))")
 """Ancestors of HEAD, as ``git rev-parse`` names them: ``HEAD~2``, ``HEAD^``."""
 
+_PASSED = "passed without a message"
 _MOST_TESTS = 3
 _TITLE_CHARS = 120
 _RESULT_CHARS = 160
@@ -100,6 +104,10 @@ class StateReader:
                 del commits[commit]
 
     def _follow_tracker(self, action: Action, text: str) -> None:
+        subject, made = action.arguments.get("subject"), _CREATED.search(text)
+        if isinstance(subject, str) and made is not None:
+            self._state.items[made[1]] = "open"
+            self._state.titles[made[1]] = one_line(subject, _TITLE_CHARS)
         for order in tracker_orders(action):
             for item in order.items:
                 if order.state:
@@ -111,16 +119,18 @@ class StateReader:
     def _note_test(self, output: Output, text: str) -> None:
         if output.ending == "cancelled":
             return
-        result = test_counts(text)
+        result, has_passed = test_counts(text), not has_failed(output)
         if output.exit_code is not None and (output.exit_code or not result):
             result = f"exit {output.exit_code} {result}".strip()
         elif output.has_failed:
             result = f"failed {result}".strip()
         command = without_folder(output.action.command)
         runs = runs_of(command)
-        for other in [other for other in self._state.tests if runs_of(other) == runs]:
-            del self._state.tests[other]
-        if result := result or last_line(text):
+        for other in list(self._state.tests):
+            before = runs_of(other)
+            if before == runs or (has_passed and covers_all(runs, before)):
+                del self._state.tests[other]
+        if result := result or last_line(text) or (_PASSED if has_passed else ""):
             self._state.tests[command] = one_line(result, _RESULT_CHARS)
 
 

@@ -1,23 +1,31 @@
 """The newest messages as they stay: what is shown elsewhere becomes one line."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import groupby
 from typing import TypeAlias
 
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.plan import LiveConversation, LiveEntry
-from agent_tui.compaction.sections.files import (
+from agent_tui.compaction.sections.commands import (
+    is_commit,
+    message_of_commit,
+    shows_uncommitted,
+)
+from agent_tui.compaction.sections.failures import has_failed
+from agent_tui.compaction.sections.file_states import FileState, ReadFile
+from agent_tui.compaction.sections.file_views import (
     OLD_NAMES,
-    FileState,
-    ReadFile,
-    ShownFile,
+    FileView,
     file_in_command,
     file_view,
     plain_lines,
     text_of_change,
 )
+from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.person import equal_share
+from agent_tui.compaction.tiers.describe import action_label, outcome_line
 from agent_tui.compaction.tiers.forms import (
     SLACK,
     keep_ends,
@@ -30,20 +38,18 @@ from agent_tui.compaction.tiers.forms import (
 )
 from agent_tui.compaction.tiers.model import UNEDITED, Content, Unit
 from agent_tui.compaction.tiers.units import newest_exchange
-from agent_tui.file_outline import outline
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
-    Message,
     TextContent,
     ToolCall,
     ToolResultMessage,
 )
-from agent_tui.omissions import omission_mark, recall_mark, shorten_middle
-from agent_tui.sessions.actions import Output
+from agent_tui.omissions import recall_mark, shorten_middle
+from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.context import apply_edit
 from agent_tui.sessions.entries import ContextEditEntry, timestamp_now
-from agent_tui.sessions.outputs import action_of
+from agent_tui.sessions.outputs import action_of, is_test
 from agent_tui.tokens import TokenCounter
 
 _SHOWING = ("read", "write", "edit")
@@ -55,10 +61,13 @@ _LEAST_END_TOKENS = 60
 _MARK_TOKENS = 40
 _LEAST_OUTPUT_TOKENS = 200
 _LONG_ARGUMENT_TOKENS, _LONG_NOTE_TOKENS = 400, 600
+_LABEL_CHARS = 60
 _LONG_LINE_CHARS = 1_000
 """A longer line in a command's output is generated text: its two ends are enough."""
 
 _EDITED = "(lines edited since)"
+_AS_WRITTEN = "(as written above)"
+_STANDS = "(lines shown in {places})"
 _Passage: TypeAlias = tuple[str, ...]
 _PASSAGE_LINES = 5
 """Fewer lines can be equal by chance."""
@@ -87,81 +96,119 @@ class TailEditor:
         units: The messages of the context that can be changed.
         batch: The batch id of the edits.
         counter: Counts their tokens.
+        folders: Paths of the working folder.
     """
 
-    def __init__(self, units: Sequence[Unit], batch: str, counter: TokenCounter) -> None:
+    def __init__(
+        self, units: Sequence[Unit], batch: str, counter: TokenCounter, folders: Sequence[str]
+    ) -> None:
         self._units = {unit.entry_id: unit for unit in units}
         self._order = units
+        self._facts = {unit.entry_id: _Facts(unit, folders) for unit in units}
+        self._passages = _Passages()
         results = (unit.message for unit in units if isinstance(unit.message, ToolResultMessage))
         self._failed = {result.tool_call_id for result in results if result.is_error}
         self._batch = batch
         self._counter = counter
         self._timestamp = timestamp_now()
 
+    @cached_property
+    def _newest(self) -> int:
+        """The position at which the newest exchange begins."""
+        return newest_exchange([unit.message for unit in self._order])
+
+    @cached_property
+    def _committed(self) -> int:
+        """The position of the newest commit; -1 if there is none."""
+        commits = (u.position for u in self._order if u.output and is_commit(u.output))
+        return max(commits, default=-1)
+
+    def _pointer(self, unit: Unit, output: Output) -> str | None:
+        """The line for an output that is repeated later, or of which only the result matters."""
+        line = self._pointers.get(unit.position)
+        command = output.action.command
+        if line is None and unit.position < self._committed and shows_uncommitted(output):
+            line = f"(committed since) {recall_mark(unit.entry_id)}"
+        elif line is None and is_test(command) and not has_failed(output):
+            line = f"{outcome_line(output)} {recall_mark(unit.entry_id)}"
+        return line
+
+    @cached_property
+    def _pointers(self) -> Mapping[int, str]:
+        return pointers_to_newer(self._order)
+
     def lines_for_what_stands_elsewhere(
         self,
         live: LiveConversation,
         shown: Mapping[str, ShownFile],
-        folders: Sequence[str],
         room: int,
         known: Iterable[FileState] = (),
-        written: Set[str] = frozenset(),
     ) -> Tail:
         """The edits of the newest messages of `live`, as many as fill `room` tokens.
 
-        One line replaces a view of a file that has a newer view, an output that is repeated later,
-        views and changes whose present lines are `shown` of their file, lines of views that a
-        `known` file no longer has, and changes whose lines are in a file that is committed. Of a
-        whole text in one of the `written` files, its outline stays. Thinking is removed from all
-        but the newest reply. In the newest exchange only text that repeats its own call is
-        replaced.
+        One line replaces a view of a file that has a newer view, an output that is repeated later
+        or is finished, views and changes whose present lines are `shown` of their file, lines of
+        views that a `known` file no longer has, and changes whose lines are in a file that is
+        committed. Thinking is removed from all but the newest reply. In the newest exchange only
+        text that repeats its own call is replaced, and blanks at the ends of lines.
         """
-        pointers = pointers_to_newer(self._order)
-        newest = newest_exchange([unit.message for unit in self._order])
         tokens = list(live.tokens)
         edits: dict[str, ContextEditEntry] = {}
         files: dict[str, frozenset[str]] = {}
-        said = _Said(shown.values())
         now = {f.path: frozenset(f.text.split("\n")) for f in known if f.is_changed}
         done = {f.path: now[f.path] for f in known if f.path in now and f.is_committed}
+        said = _Said(shown.values(), self._passages)
+        elsewhere = _Elsewhere(shown, now, done, said)
         for at in range(len(live.entries) - 1, -1, -1):
             if room < 0:
                 break
             if (unit := self._units.get(live.entries[at].id)) is not None:
-                is_newest = unit.position >= newest
-                named = {} if is_newest else _files_named(unit, shown, now, folders)
-                paths = frozenset(file.path for file in named.values())
-                if unit.output is not None:
-                    elsewhere = _Said(()) if is_newest else said
-                    pointer = None if is_newest else pointers.get(unit.position)
-                    lines = _lines_gone(unit.output, {} if is_newest else now, folders)
-                    content, found = _line(
-                        unit, unit.output, pointer, paths, elsewhere, lines, is_newest=is_newest
-                    )
-                    paths |= found
-                elif isinstance(unit.message, AssistantMessage) and not is_newest:
-                    calls = unit.message.tool_calls
-                    gone = {call.id for call in calls if _is_in(call, done, folders)} | named.keys()
-                    whole = {c.id for c in calls if _writes(c) and _is_in(c, now, folders, written)}
-                    content = self._parts(unit.message, unit.entry_id, gone, whole, said)
-                else:
-                    content = None
+                content, paths = self._content(unit, elsewhere)
                 edit = self._edit(unit, content, 0) if content is not None else None
                 if edit is not None:
                     edits[unit.entry_id], tokens[at] = edit
                     files[unit.entry_id] = paths
-                if unit.output is not None:
-                    said.add(content if edit and isinstance(content, str) else unit.output.text)
-                for text in _texts(unit.message) if not named else ():
-                    said.add(text)
+                self._note_said(unit, content if edit else None, said)
             room -= tokens[at]
         return Tail(tuple(tokens), edits, files)
 
+    def _content(self, unit: Unit, elsewhere: "_Elsewhere") -> tuple[Content, frozenset[str]]:
+        """What replaces `unit` (None to keep it), and the files that show what is removed."""
+        facts = self._facts[unit.entry_id]
+        if unit.position >= self._newest:
+            nothing = _Said((), self._passages)
+            if unit.output is None:
+                return None, frozenset()
+            return _line(unit, unit.output, None, nothing, frozenset(), is_newest=True)
+        named = _files_named(unit, facts, elsewhere)
+        paths = frozenset(file.path for file in named.values())
+        if unit.output is not None:
+            if paths:
+                line = f"({', '.join(paths)} is shown in the summary) {recall_mark(unit.entry_id)}"
+                return line, paths
+            pointer, gone = self._pointer(unit, unit.output), _lines_gone(facts, elsewhere.now)
+            return _line(unit, unit.output, pointer, elsewhere.said, gone, is_newest=False)
+        if isinstance(unit.message, AssistantMessage):
+            calls = facts.calls
+            gone = {call.id for call in calls if call.is_in(elsewhere.done)} | named.keys()
+            return self._parts(unit.message, unit.entry_id, gone, elsewhere.said), paths
+        return None, paths
+
+    def _note_said(self, unit: Unit, content: Content, said: "_Said") -> None:
+        """Add to `said` what `unit` shows, or what is left of it in `content`."""
+        facts = self._facts[unit.entry_id]
+        if unit.output is not None:
+            left = content if isinstance(content, str) else unit.output.text
+            said.add(left, _Place(f"{facts.label} below"))
+        message = unit.message
+        calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+        for label, text in _texts_of(calls if content is None else _calls_in(content), facts):
+            said.add(text, _Place(f"your call {label} below"))
+
     def verbatim(self, live: LiveConversation) -> frozenset[str]:
         """The entries of `live` that always stay unchanged: the newest exchange."""
-        newest = newest_exchange([unit.message for unit in self._order])
         units = (self._units.get(entry.id) for entry in live.entries)
-        return frozenset(u.entry_id for u in units if u is not None and u.position >= newest)
+        return frozenset(u.entry_id for u in units if u is not None and u.position >= self._newest)
 
     def entries_as_written(self, live: LiveConversation, tail: Tail, cut: int) -> frozenset[str]:
         """The entries of `live` from `cut` on that the model sees as originally written."""
@@ -198,18 +245,18 @@ class TailEditor:
         Of a view of a file and another output that shows the same lines, the view keeps them.
         """
         tokens, edits = list(tail.tokens), dict(tail.edits)
-        said = _Said(())
+        said = _Said((), self._passages)
         outputs = [
             (file_view(unit.output) is None, -tail.tokens[at], at, unit, unit.output)
             for at, unit in enumerate(units, first)
             if unit is not None and unit.output is not None and unit.entry_id not in edits
         ]
         for *_, at, unit, output in sorted(outputs, key=lambda one: one[:3]):
-            text, _ = said.without(output.text, _stands_mark)
+            text, _ = said.without(output.text)
             text = _with_recall(text, unit.entry_id)
             if edit := self._edit(unit, with_images(text, unit.message), 0):
                 edits[unit.entry_id], tokens[at] = edit
-            said.add(output.text)
+            said.add(output.text, _Place(self._facts[unit.entry_id].label))
         return Tail(tuple(tokens), edits, tail.files)
 
     def fill(
@@ -277,27 +324,23 @@ class TailEditor:
         return is_output and tail.tokens[at] > _LEAST_OUTPUT_TOKENS
 
     def _parts(
-        self,
-        message: AssistantMessage,
-        entry_id: str,
-        gone: Set[str],
-        outlined: Set[str],
-        said: "_Said",
+        self, message: AssistantMessage, entry_id: str, gone: Set[str], said: "_Said"
     ) -> Content:
         """`message` without thinking and text shown elsewhere, and with replaced texts.
 
-        Elsewhere is in a later call, or for the calls that are `gone` or `outlined`, in their file.
+        Elsewhere is in a later call, or for the calls that are `gone`, in their file.
         """
         parts: list[TextContent | ToolCall] = []
         for part in without_thinking(message):
             if isinstance(part, ToolCall) and part.id in gone:
                 part = self._without_written(part, entry_id)
-            elif isinstance(part, ToolCall) and part.id in outlined:
-                part = self._outlined(part, entry_id)
             elif isinstance(part, ToolCall) and (texts := _texts_of_other(part)):
+                if part.id not in self._failed:
+                    part = self._without_message(part, entry_id)
+                    texts = _texts_of_other(part)
                 for whole in texts:
                     first, _, rest = whole.partition("\n")
-                    left, _ = said.without(rest, _stands_mark)
+                    left, _ = said.without(rest)
                     if left != rest:
                         part = _with_text(part, whole, _with_recall(f"{first}\n{left}", entry_id))
             elif isinstance(part, ToolCall) and part.id not in self._failed:
@@ -314,14 +357,13 @@ class TailEditor:
         mark = left_out_mark(self._counter.count_text(body), entry_id)
         return _with_text(call, body, mark)
 
-    def _outlined(self, call: ToolCall, entry_id: str) -> ToolCall:
-        """`call` with the outline of the file that it writes, on one line, in place of its text."""
-        action = action_of(call)
-        path, text = file_in_command(action.command) or (action.path, text_of_change(action))
-        lines = text.split("\n")
-        titles = "; ".join(outline(path, 1, lines, frozenset(range(1, len(lines) + 1))))
-        mark = omission_mark(f"{self._counter.count_text(text):,} tokens")
-        return _with_text(call, text, f"{mark} {titles} {recall_mark(entry_id)}")
+    def _without_message(self, call: ToolCall, entry_id: str) -> ToolCall:
+        """`call` with only the subject of the commit message in its command: git has the rest."""
+        subject, _, body = message_of_commit(action_of(call).command).partition("\n")
+        tokens = self._counter.count_text(body)
+        if not subject or tokens <= _SHORT_ARGUMENT_TOKENS:
+            return call
+        return _with_text(call, body, left_out_mark(tokens, entry_id))
 
     def _edit(self, unit: Unit, content: Content, tier: int) -> tuple[ContextEditEntry, int] | None:
         """The edit that replaces `unit` with `content`, and its size.
@@ -357,7 +399,6 @@ def _line(
     unit: Unit,
     output: Output,
     pointer: str | None,
-    paths: frozenset[str],
     said: "_Said",
     gone: frozenset[str],
     *,
@@ -367,38 +408,27 @@ def _line(
 
     `gone` are the lines of the file it shows that were edited since.
     """
-    recall = recall_mark(unit.entry_id)
-    if paths or pointer:
-        return (f"({', '.join(paths)} is shown above) {recall}" if paths else pointer), paths
+    if pointer:
+        return pointer, frozenset()
     text = output.text
-    if output.action.command and not is_newest:
-        text = "\n".join(map(_shorten_line, text.split("\n")))
-    own = _Said(())
+    if output.action.command and file_view(output) is None:
+        shorten = str.rstrip if is_newest else _shorten_line
+        text = "\n".join(map(shorten, text.split("\n")))
     if output.action.kind in ("write", "edit"):
-        own.add(text_of_change(output.action))
-    text, _ = own.without(text, lambda _: "(as written above)")
-    text, found = said.without(text, _stands_mark)
+        own = _Said((), said.passages)
+        own.add(text_of_change(output.action), _Place(""))
+        text, _ = own.without(text, _AS_WRITTEN)
+    text, found = said.without(text)
     text = _without_edited(text, gone) if gone else text
     if text == output.text:
         return None, found
     return _with_recall(text, unit.entry_id), found
 
 
-def _lines_gone(
-    output: Output, files: Mapping[str, frozenset[str]], folders: Sequence[str]
-) -> frozenset[str]:
-    """The lines that `output` shows of one of `files`, by path, and that it no longer has."""
-    view = file_view(output)
-    now = files.get(_path_viewed(output, folders)) if view is not None else None
-    return (
-        frozenset(view.lines) - now - {""} if view is not None and now is not None else frozenset()
-    )
-
-
-def _path_viewed(output: Output, folders: Sequence[str]) -> str:
-    """The file that `output` shows; empty if it shows none."""
-    view = file_view(output)
-    return normalise_path(view.path.strip("'\""), folders) if view is not None else ""
+def _lines_gone(facts: "_Facts", files: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """The lines that a message shows of one of `files`, by path, and that it no longer has."""
+    now = files.get(facts.path) if facts.view is not None else None
+    return frozenset() if now is None else facts.lines - now - {""}
 
 
 def _without_edited(text: str, gone: frozenset[str]) -> str:
@@ -411,14 +441,14 @@ def _without_edited(text: str, gone: frozenset[str]) -> str:
 
 def _with_recall(text: str, entry_id: str) -> str:
     """`text`, of which something is left out, with the id of the whole."""
-    gap = " " if text.endswith((" elsewhere)", " above)")) else "\n"
-    return f"{text}{gap}{recall_mark(entry_id)}"
+    is_mark = text.rpartition("\n")[2].startswith((_AS_WRITTEN, _STANDS.partition("{")[0]))
+    return f"{text}{' ' if is_mark else chr(10)}{recall_mark(entry_id)}"
 
 
 def _shorten_line(line: str) -> str:
-    """`line` cut to its two ends if it is generated text."""
+    """`line` without blanks at its end, and cut to its two ends if it is generated text."""
     if len(line) <= _LONG_LINE_CHARS:
-        return line
+        return line.rstrip()
     return shorten_middle(" ".join(line.split()), _LONG_LINE_CHARS // 2)
 
 
@@ -430,114 +460,179 @@ def _is_on_disk(output: Output, on_disk: ReadFile | None) -> bool:
     return "\n".join(view.lines) in text
 
 
-def _stands_mark(files: Collection[str]) -> str:
-    """The note on where left-out lines can be found."""
-    named = f"of {', '.join(sorted(files))} shown above" if files else "shown elsewhere"
-    return f"(lines {named})"
-
-
-def _files_named(
-    unit: Unit,
-    shown: Mapping[str, ShownFile],
-    now: Mapping[str, frozenset[str]],
-    folders: Sequence[str],
-) -> dict[str, ShownFile]:
+def _files_named(unit: Unit, facts: "_Facts", elsewhere: "_Elsewhere") -> dict[str, ShownFile]:
     """The files, by call, that `unit` shows or changes and that are shown with all its lines.
 
-    Lines that the file no longer has `now` count for nothing.
+    Lines that the file no longer has count for nothing.
     """
+    shown = elsewhere.shown
+    if not shown:
+        return {}
     if (output := unit.output) is not None:
         action = output.action
-        view = file_view(output) if action.command else None
-        file = shown.get(normalise_path(view.path if view else action.path, folders))
+        is_view = bool(action.command) and facts.view is not None
+        file = shown.get(facts.path if is_view or not action.command else "")
         if file is None or output.has_failed:
             return {}
-        if view is not None:
-            present = frozenset(view.lines) - _lines_gone(output, now, folders)
-            return {"": file} if file.shows(present) else {}
+        if is_view:
+            return {"": file} if file.shows(facts.lines - _lines_gone(facts, elsewhere.now)) else {}
         is_read = action.kind == "read" and file.holds(output.text)
         return {"": file} if is_read or (file.is_whole and action.kind in _SHOWING) else {}
     named: dict[str, ShownFile] = {}
-    calls = unit.message.tool_calls if isinstance(unit.message, AssistantMessage) else ()
-    for call in calls:
-        action = action_of(call)
-        path, text = file_in_command(action.command) or (action.path, text_of_change(action))
-        file = shown.get(normalise_path(path, folders)) if path else None
-        if file is None or (action.command and not file.shows(text.split("\n"))):
+    for call in facts.calls:
+        file = shown.get(call.path)
+        if file is None or (call.is_run and not file.shows(call.text.split("\n"))):
             continue
-        if (action.command or action.kind in ("write", "edit")) and file.holds(text):
+        if (call.is_run or call.kind in ("write", "edit")) and file.holds(call.text):
             named[call.id] = file
     return named
 
 
-def _writes(call: ToolCall) -> bool:
-    """Whether `call` writes a whole file."""
-    action = action_of(call)
-    return action.kind == "write" or bool(file_in_command(action.command))
+class _Call:
+    """What a call writes: the file at `path`, normalized, and the text; both may be empty."""
+
+    def __init__(self, call: ToolCall, folders: Sequence[str]) -> None:
+        action = action_of(call)
+        path, self.text = file_in_command(action.command) or (action.path, text_of_change(action))
+        self.id, self.kind, self.is_run = call.id, action.kind, bool(action.command)
+        self.path = normalise_path(path, folders) if path else ""
+        self.lines = frozenset(self.text.split("\n"))
+
+    def is_in(self, files: Mapping[str, frozenset[str]]) -> bool:
+        """Whether all its text is in the lines of its file, which is one of `files`."""
+        return bool(self.text) and self.lines <= files.get(self.path, frozenset())
 
 
-def _is_in(
-    call: ToolCall,
-    files: Mapping[str, frozenset[str]],
-    folders: Sequence[str],
-    wanted: Set[str] | None = None,
-) -> bool:
-    """Whether all that `call` wrote is in the lines of its file, if that is a `wanted` one."""
-    action = action_of(call)
-    path, text = file_in_command(action.command) or (action.path, text_of_change(action))
-    name = normalise_path(path, folders) if path and text else ""
-    lines = files.get(name) if wanted is None or name in wanted else None
-    return lines is not None and lines.issuperset(text.split("\n"))
+class _Facts:
+    """What a message shows and writes of files, whatever else the context shows."""
+
+    def __init__(self, unit: Unit, folders: Sequence[str]) -> None:
+        self._unit, self._folders = unit, folders
+
+    @cached_property
+    def view(self) -> FileView | None:
+        """The view of a file that the message is."""
+        return file_view(self._unit.output) if self._unit.output is not None else None
+
+    @cached_property
+    def lines(self) -> frozenset[str]:
+        """The lines of the view."""
+        return frozenset(self.view.lines) if self.view is not None else frozenset()
+
+    @cached_property
+    def path(self) -> str:
+        """The normalized path of the file that the message is about; empty if there is none."""
+        output = self._unit.output
+        path = self.view.path.strip("'\"") if self.view else output.action.path if output else ""
+        return normalise_path(path, self._folders)
+
+    @cached_property
+    def label(self) -> str:
+        """What the output came of."""
+        output = self._unit.output
+        return _label(output.action, self.path) if output is not None else ""
+
+    @cached_property
+    def calls(self) -> tuple[_Call, ...]:
+        """What the calls of the message write."""
+        message = self._unit.message
+        calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+        return tuple(_Call(call, self._folders) for call in calls)
+
+
+def _calls_in(content: Content) -> Iterator[ToolCall]:
+    """The calls in what replaces a message."""
+    parts = content if isinstance(content, tuple) else ()
+    return (part for part in parts if isinstance(part, ToolCall))
+
+
+def _texts_of(calls: Iterable[ToolCall], facts: _Facts) -> Iterator[tuple[str, str]]:
+    """Label and text of what `calls` of a message write, run or send."""
+    paths = {call.id: call.path for call in facts.calls}
+    for call in calls:
+        action = action_of(call)
+        for text in _texts_of_other(call) or [text_of_change(action)]:
+            yield _label(action, paths.get(call.id, "")), text
+
+
+def _label(action: Action, path: str) -> str:
+    """The action in a few words, with the normalized `path` of its file."""
+    if action.command:
+        return action_label(action, _LABEL_CHARS)
+    return f"{action.tool} {path}".strip()
+
+
+class _Passages:
+    """The passages of texts, each text split once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[_Passage, ...]] = {}
+
+    def of(self, text: str) -> tuple[_Passage, ...]:
+        """Each run of `_PASSAGE_LINES` lines of `text` without line numbers, by its first line."""
+        if (known := self._known.get(text)) is None:
+            lines = [plain for _, plain in plain_lines(text)]
+            starts = range(len(lines) - _PASSAGE_LINES + 1)
+            known = tuple(tuple(lines[at : at + _PASSAGE_LINES]) for at in starts)
+            self._known[text] = known
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a passage stands: in a message, or in the file at `path` in the summary."""
+
+    name: str
+    path: str = ""
 
 
 class _Said:
-    """The passages already in the context, and where: in a file shown or in a message."""
+    """The passages already in the context, and where."""
 
-    def __init__(self, files: Iterable[ShownFile]) -> None:
-        self._places: dict[_Passage, str] = {}
+    def __init__(self, files: Iterable[ShownFile], passages: _Passages) -> None:
+        self.passages = passages
+        self._places: dict[_Passage, _Place] = {}
         for file in files:
-            self.add(file.text, file.path)
+            self.add(file.text, _Place(f"{file.path} above", file.path))
 
-    def add(self, text: str, path: str = "") -> None:
-        """Add `text`, from the file at `path` or from a message."""
-        for _, passage in _passages(text):
-            self._places.setdefault(passage, path)
+    def add(self, text: str, place: _Place) -> None:
+        """Add `text`, which stands at `place`."""
+        for passage in self.passages.of(text):
+            self._places.setdefault(passage, place)
 
-    def without(
-        self, text: str, mark: Callable[[Collection[str]], str]
-    ) -> tuple[str, frozenset[str]]:
-        """`text` without known passages, and the files that have them.
-
-        Each is replaced by the `mark` for its files.
-        """
-        known: dict[int, str] = {}
-        for at, passage in _passages(text):
-            if (path := self._places.get(passage)) is not None:
-                known.update((at + line, path) for line in range(len(passage)))
+    def without(self, text: str, mark: str = _STANDS) -> tuple[str, frozenset[str]]:
+        """`text` without known passages, each replaced by `mark`, and the files that have them."""
+        known: dict[int, _Place] = {}
+        for at, passage in enumerate(self.passages.of(text)):
+            if (place := self._places.get(passage)) is not None:
+                known.update((at + line, place) for line in range(len(passage)))
+        if not known:
+            return text, frozenset()
         lines: list[str] = []
         for is_known, run in groupby(enumerate(text.split("\n")), lambda line: line[0] in known):
             if is_known:
-                lines.append(mark({known[at] for at, _ in run} - {""}))
+                names = dict.fromkeys(known[at].name for at, _ in run)
+                lines.append(mark.format(places=", ".join(names)))
             else:
                 lines += [line for _, line in run]
-        return "\n".join(lines), frozenset(known.values()) - {""}
+        return "\n".join(lines), frozenset(p.path for p in known.values() if p.path)
 
 
-def _passages(text: str) -> Iterator[tuple[int, _Passage]]:
-    """Each run of `_PASSAGE_LINES` lines of `text` without line numbers, and its start."""
-    lines = [plain for _, plain in plain_lines(text)]
-    for at in range(len(lines) - _PASSAGE_LINES + 1):
-        yield at, tuple(lines[at : at + _PASSAGE_LINES])
+@dataclass(frozen=True, slots=True)
+class _Elsewhere:
+    """What stands elsewhere than in a message.
 
+    Args:
+        shown: The files that the summary shows, by path.
+        now: The lines that changed files have now, by path.
+        done: Those of committed ones.
+        said: The passages that stand in `shown` or behind the message.
+    """
 
-def _texts(message: Message) -> list[str]:
-    """The texts that the calls of `message` write, run or send."""
-    calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-    return [
-        text
-        for call in calls
-        for text in (_texts_of_other(call) or [text_of_change(action_of(call))])
-    ]
+    shown: Mapping[str, ShownFile]
+    now: Mapping[str, frozenset[str]]
+    done: Mapping[str, frozenset[str]]
+    said: _Said
 
 
 def _texts_of_other(call: ToolCall) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from agent_tui.attachments import plan_approved_by
-from agent_tui.compaction.sections.files import file_view
+from agent_tui.compaction.sections.file_views import file_view
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Said
 from agent_tui.compaction.transcript import beginning_of
 from agent_tui.omissions import recall_mark

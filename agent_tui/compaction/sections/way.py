@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.ledger.pinned import sentences_of
 from agent_tui.compaction.sections.commands import is_commit, is_looking_around, without_folder
-from agent_tui.compaction.sections.files import changes_files
+from agent_tui.compaction.sections.file_views import changes_files
 from agent_tui.compaction.sections.history import (
     Done,
     HistoryEvent,

@@ -8,12 +8,13 @@ from itertools import pairwise
 from math import inf
 from typing import NamedTuple, TypeAlias
 
-from agent_tui.compaction.draft import ledger_of
+from agent_tui.compaction.conversation import ledger_of
 from agent_tui.compaction.ledger.pinned import find_rules
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.plan import previous_summary
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.sections.files import file_view, paths_shown_in
+from agent_tui.compaction.sections.file_views import file_view
+from agent_tui.compaction.sections.files import paths_shown_in
 from agent_tui.compaction.strategies.base import OnDecisions
 from agent_tui.compaction.tiers.describe import line_count, outdated_positions
 from agent_tui.compaction.tiers.forms import (
@@ -30,6 +31,7 @@ from agent_tui.compaction.transcript import escape_tags
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage, UserMessage
 from agent_tui.omissions import omission_mark, recall_mark
+from agent_tui.safe_paths import real_path
 from agent_tui.sessions.actions import Output
 from agent_tui.sessions.context import apply_edit, build_context
 from agent_tui.sessions.entries import ContextEditEntry, Entry, timestamp_now
@@ -135,7 +137,7 @@ class ConversationUnits:
         self.units = protect(read.items) if protect else read.items
         self.tokens_before = read.tokens + request.sizes.overhead
         self.target_tokens = request.sizes.target or settings.target_tokens(window)
-        self.folders = (str(request.cwd), str(request.cwd.resolve()))
+        self.folders = (str(request.cwd), str(real_path(request.cwd)))
         self._batch, self._timestamp = batch_id(request.path, f"{name} "), timestamp_now()
         self._known: dict[tuple[int, Fate], MadeEdit] = {}
 

@@ -6,11 +6,7 @@ from dataclasses import dataclass, replace
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Proof
 from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.curation.question import make_ask
-from agent_tui.compaction.draft import (
-    CompactionDraft,
-    draft_choice,
-    make_draft,
-)
+from agent_tui.compaction.draft import CompactionDraft, draft_choice, make_draft
 from agent_tui.compaction.outcome import CompactionResult, Outcome, result_of
 from agent_tui.compaction.request import Answered, CompactionRequest
 from agent_tui.compaction.strategies.base import (
@@ -201,9 +197,9 @@ def _omission_notice(messages: int) -> str:
     if not messages:
         return ""
     if messages == 1:
-        return "One of your messages is no longer in the context; the recall tool finds it."
+        return "The model no longer sees one of your messages. It can look it up with recall."
     return (
-        f"{messages:,} of your messages are no longer in the context; the recall tool finds them."
+        f"The model no longer sees {messages:,} of your messages. It can look them up with recall."
     )
 
 

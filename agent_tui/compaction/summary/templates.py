@@ -88,7 +88,7 @@ class Template:
         return "\n\n".join(parts)
 
 
-_HEADING = re.compile(r"\s{0,3}(#{1,6}\s|\*\*)")
+_HEADING = re.compile(r"\s{0,3}(#{1,6}\s|\*\*|\d{1,2}\.\s)")
 
 
 def _plain(line: str) -> str:
@@ -124,7 +124,7 @@ a list.
 branch, commit and uncommitted files only if nothing else in the context records them
 
 ## Key Decisions
-- **decision**: why
+- **decision**: why, and which other options were laid out
 - **rejected**: why, and whose objection it was
 
 ## Errors and fixes
@@ -177,6 +177,51 @@ The goal, what is finished, and the current state of the work.
 )
 
 
+CLAUDE_CODE = Template(
+    """\
+1. Primary Request and Intent:
+what was asked
+
+2. Key Technical Concepts:
+- what the work is about
+
+3. Files and Code Sections:
+- files, with what was done to them
+
+4. Errors and Fixes:
+- what failed, and its fix
+
+5. Problem Solving:
+- what was solved
+
+6. All User Messages:
+- what the user wrote
+
+7. Pending Tasks:
+- what was asked and not done
+
+8. Current Work:
+what was done last
+
+9. Optional Next Step:
+what comes next""",
+    goal="1. Primary Request and Intent:",
+    next_steps="9. Optional Next Step:",
+    passing=frozenset(
+        {
+            "6. All User Messages:",
+            "7. Pending Tasks:",
+            "8. Current Work:",
+            "9. Optional Next Step:",
+        }
+    ),
+)
+"""The form of Claude Code's summaries, which imported sessions begin with.
+
+The user's messages are in a section of their own.
+"""
+
+
 def template_named(name: TemplateName) -> Template:
     """The template that the setting ``compaction.template`` names."""
     return STRUCTURED if name == "structured" else SEVEN_SECTION
@@ -209,12 +254,14 @@ def earlier_notes(notes: str, *, template: Template, counter: TokenCounter, max_
 
     Sections on the work in progress do not; the sections by code cover that.
     """
-    bodies = template.parse(notes)
-    lasting = {h: body for h, body in bodies.items() if h and h not in template.passing}
-    text = template.render(lasting)
-    if text:
-        text = fit_to_tokens(text, template=template, counter=counter, max_tokens=max_tokens)
-    elif not any(bodies):  # in another form, from an imported session
+    form = max((template, CLAUDE_CODE), key=lambda form: len(form.parse(notes)))
+    bodies = {heading: body for heading, body in form.parse(notes).items() if heading}
+    if bodies:
+        lasting = {heading: bodies[heading] for heading in bodies.keys() - form.passing}
+        text = form.render(lasting)
+        text = without_code(text) if form is CLAUDE_CODE else text
+        text = fit_to_tokens(text, template=form, counter=counter, max_tokens=max_tokens)
+    else:  # in another form, from an imported session
         whole = without_code(notes).strip()  # it shows files as they were then
         text = beginning_of(whole, max_tokens, counter)
         text += f"\n{_REST_LEFT_OUT}" if len(text) < len(whole) else ""

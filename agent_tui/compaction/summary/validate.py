@@ -173,7 +173,7 @@ class SummaryJudge:
             return _why_missing(missing, bodies)
         words = sum(len(body.split()) for body in useful.values() if not says_nothing(body))
         if words < self._source.least_words:
-            return f"it said too little: {words} words for all that work"
+            return f"{words} words are too few for so much work"
         return ""
 
     def _why_useless(self, bodies: Mapping[str, str], useful: Mapping[str, str]) -> str:

@@ -9,7 +9,8 @@ from pydantic import JsonValue
 
 from agent_tui.attachments import split_pastes
 from agent_tui.compaction.ledger.pinned import find_rules
-from agent_tui.compaction.sections.files import file_view
+from agent_tui.compaction.sections.commands import is_looking_around
+from agent_tui.compaction.sections.file_views import file_view
 from agent_tui.compaction.tiers.describe import describe
 from agent_tui.compaction.tiers.model import Content, Unit
 from agent_tui.messages import (
@@ -36,7 +37,8 @@ def pointers_to_newer(units: Sequence[Unit]) -> dict[int, str]:
     """The pointers that replace outputs made unnecessary by a later one, by position.
 
     A read becomes a pointer if a later successful read of the same file shows its lines, and so
-    does an output that a later equal call repeats word for word.
+    does an output that a later equal call repeats word for word, or that only showed what a later
+    equal command shows as it is by then.
     """
     pointers: dict[int, str] = {}
     views: defaultdict[str, list[tuple[float, float, str]]] = defaultdict(list)
@@ -58,16 +60,20 @@ def pointers_to_newer(units: Sequence[Unit]) -> dict[int, str]:
         elif unit.written_tokens >= _SMALLEST_REPEATED_TOKENS:
             found = seen.setdefault(_content_key(output), unit.entry_id)
             newer = found if found != unit.entry_id else ""
-            remark = f"the same call gave the same output later, in {newer}"
+            ran = is_looking_around(output.action.command)
+            same = "command ran again" if ran else "call gave the same output"
+            remark = f"the same {same} later, in {newer}"
         if newer:
             pointers[unit.position] = f"({remark}) {recall_mark(unit.entry_id)}"
     return pointers
 
 
 def _content_key(output: Output) -> tuple[str, str, bool, str]:
-    """A key that is equal for the same call with the same output."""
-    asked = output.action.command or json.dumps(output.action.arguments, sort_keys=True)
-    return output.action.tool, asked, output.has_failed, output.text
+    """A key that is equal for the same call with the same output, or one that only shows."""
+    command = output.action.command
+    asked = command or json.dumps(output.action.arguments, sort_keys=True)
+    shows = bool(command) and is_looking_around(command)
+    return output.action.tool, asked, output.has_failed, "" if shows else output.text
 
 
 _MOST_CHARS_A_TOKEN = 6

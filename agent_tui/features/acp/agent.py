@@ -11,13 +11,12 @@ from acp import PROTOCOL_VERSION, Client, RequestError, schema
 
 from agent_tui._version import __version__
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.server_files import check_showable
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.errors import AgentTuiError
 from agent_tui.features.acp.editor import EditorTraits, traits_of
 from agent_tui.features.acp.session import AcpSession
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tools.mcp.spec import ServerSpec, name_problem
+from agent_tui.tools.server_spec import ServerSpec, check_showable, name_problem
 
 GivenServer: TypeAlias = (
     schema.HttpMcpServer | schema.SseMcpServer | schema.AcpMcpServer | schema.McpServerStdio

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from agent_tui.cli.arguments import Arguments, parse_arguments
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.login_command import NAMES
+from agent_tui.cli.login_command import login_names
 from agent_tui.cli.login_command import run_command as log_in
 from agent_tui.errors import AgentTuiError
-from agent_tui.providers.accounts.table import ACCOUNTS
+from agent_tui.providers.accounts import own_accounts
 
 if TYPE_CHECKING:
     from agent_tui.features.acp.agent import EditorProgram
-    from agent_tui.tools.mcp.spec import ServerSpec
+    from agent_tui.tools.server_spec import ServerSpec
 
 _DESCRIPTION = """\
 Run as an agent for an editor that speaks the Agent Client Protocol (Zed,
@@ -27,7 +27,7 @@ can change model and permissions in the editor."""
 
 
 _SIGN_INS = {
-    **{account.name: f"Sign in to {account.title}" for account in ACCOUNTS.values()},
+    **{account.name: f"Sign in to {account.title}" for account in own_accounts().values()},
     "openrouter": "Sign in to OpenRouter",
     "anthropic": "Store an Anthropic API key",
     "openai": "Store an OpenAI API key",
@@ -50,7 +50,12 @@ def build_parser() -> argparse.ArgumentParser:
     add("--api-key-env", metavar="VAR", help="environment variable that holds the API key")
     add("--permission-mode", choices=get_args(PermissionMode), help="permission mode to start with")
     add("--session-dir", metavar="DIR", help="folder for session files")
-    add("--login", metavar="NAME", choices=NAMES, help="run agent-tui login NAME; for editors")
+    add(
+        "--login",
+        metavar="NAME",
+        choices=login_names(),
+        help="run agent-tui login NAME; for editors",
+    )
     add("--trust", action="store_true", help="trust the folders that the editor opens")
     return parser
 

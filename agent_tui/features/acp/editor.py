@@ -21,6 +21,7 @@ from acp.schema import (
 )
 
 from agent_tui.features.acp.updates import Update
+from agent_tui.safe_paths import real_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class EditorTexts:
     ) -> None:
         self._client = client
         self._session_id = session_id
-        self._root = root.resolve()
+        self._root = real_path(root)
         self._reads = bool(offered.read_text_file)
         self._writes = bool(offered.write_text_file)
         self._loop = asyncio.get_running_loop()

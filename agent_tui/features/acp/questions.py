@@ -20,7 +20,7 @@ from acp.schema import (
 )
 from pydantic import JsonValue
 
-from agent_tui.agent.turn.network_questions import NETWORK
+from agent_tui.agent.turn.command_network import NETWORK
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.front import Listing, Question, TextQuestion
 from agent_tui.events import ApprovalRequest
@@ -36,7 +36,7 @@ from agent_tui.features.acp.updates import (
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.rules import describe_grants
 from agent_tui.safe_text import printable_line, safe_text
-from agent_tui.tools.mcp.elicitation import DECLINED, Elicitation, FieldKind, FormField, accept_form
+from agent_tui.tools.server_form import DECLINED, Elicitation, FieldKind, FormField, accept_form
 
 _PLAN_OPTIONS = (
     PermissionOption(option_id="session", name="Approve and accept edits", kind="allow_always"),
@@ -83,7 +83,7 @@ class EditorQuestions:
                 case "once":
                     return ApprovalAnswer("once")
                 case "session":
-                    return ApprovalAnswer("session")
+                    return ApprovalAnswer("edits" if request.is_edit else "session")
                 case "rules":
                     return ApprovalAnswer("session", rules=request.part_rules)
                 case _:
@@ -188,13 +188,19 @@ def _options(request: ApprovalRequest, *, tells_apart: bool) -> Sequence[Permiss
     kept = [
         PermissionOption(
             option_id=option_id,
-            name=f"Allow in this session: {safe_text(describe_grants(rules), keep_newlines=False)}",
+            name=f"Allow in this session: {_granted(request, rules)}",
             kind="allow_always",
         )
         for option_id, rules in offers
-        if any(rules)
+        if any(rules) or (option_id == "session" and request.is_edit)
     ]
     return (once, *kept, no)
+
+
+def _granted(request: ApprovalRequest, rules: Sequence[str]) -> str:
+    return (
+        "all edits" if request.is_edit else safe_text(describe_grants(rules), keep_newlines=False)
+    )
 
 
 MOST_CHOICES = 200

@@ -119,12 +119,12 @@ class AcpSession:
         self._front = AcpFront(
             runtime, services, registry, self._see, self._tell, self._choose, forms
         )
-        self._prompt_files = PromptFileCommands(registry, runtime, self._tell)
+        self._prompt_files = PromptFileCommands(registry, runtime, services.servers, self._tell)
         runtime.services.open_texts = EditorTexts(
             client, id, runtime.conversation.cwd, editor.files
         )
         runtime.listen_to_jobs(self._see)
-        if forms is not None and services.servers is not None:
+        if forms is not None:
             services.servers.let_answer(form_filler(self._front, forms.fill))
 
     # What the editor asks

@@ -3,22 +3,21 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from agent_tui import paths
 from agent_tui.cli.folders import present_folder_or_none
 from agent_tui.cli.key_store import key_store
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.cli.settings import user_config_path
 from agent_tui.commands.core.checks import Check, CheckContext
 from agent_tui.commands.core.plugin_kinds import PROVIDERS
-from agent_tui.config import load_settings
+from agent_tui.config.loading import load_settings
 from agent_tui.errors import AgentTuiError
-from agent_tui.local_models.library import ModelLibrary
 from agent_tui.providers.catalog import ModelCatalog
+from agent_tui.providers.local_models import own_local_models
 from agent_tui.providers.registry import providers_with
-from agent_tui.providers.servers.kinds import PORTS, ServerAddress, usual_addresses
+from agent_tui.providers.servers.kinds import PORTS, Ports, ServerAddress, usual_addresses
 
 TIME_LIMIT_S = 3.0
 
@@ -81,13 +80,12 @@ def _outcome(probe: Probe) -> Sequence[Check]:
 
 @dataclass(frozen=True, slots=True)
 class Environment(CheckContext):
-    """What the checks of the core also look at: models and servers on this machine."""
+    """What the checks of this feature also look at: servers on this machine."""
 
-    library: ModelLibrary
     server_addresses: tuple[ServerAddress, ...]
 
 
-def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
+def read_environment(server_ports: Ports = PORTS) -> Environment:
     """The environment of this process; creates nothing, and queries only the keyring.
 
     The plugins in the settings are imported here, as at a start: it moves the search path of
@@ -99,7 +97,6 @@ def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
     environ = dict(os.environ)
     kept = key_store().fill(environ)
     loaded = load_settings(user_config_path(), environ)
-    library = ModelLibrary(paths.models_dir())
     cwd = present_folder_or_none()
     plugins = load_plugins(loaded.settings.plugins, (cwd,) if cwd else ())
     return Environment(
@@ -110,10 +107,9 @@ def read_environment(server_ports: Mapping[str, int] = PORTS) -> Environment:
             loaded.settings,
             environ,
             server_ports=server_ports,
-            library=library,
+            local=own_local_models(loaded.settings, environ),
             own=providers_with(plugins.of(PROVIDERS)),
         ),
-        library=library,
         server_addresses=usual_addresses(environ, server_ports),
         kept=kept,
         plugins=plugins,

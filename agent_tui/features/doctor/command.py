@@ -67,27 +67,26 @@ def all_probes(env: Environment) -> tuple[Probe, ...]:
         ("keys", "settings", settings.check_named_variables),
         ("model", "default", models.check_model),
         ("model", "for summaries", models.check_summary_model),
-        ("model", "with --local", models.check_local_model),
-        ("model", "llama.cpp", models.check_server_package),
         ("servers", "on this machine", models.check_servers),
         ("servers", "base_url", models.check_base_urls),
         ("tools", "programs", machine.check_tools),
-        ("tools", "sandbox", machine.check_sandbox),
-        ("tools", "caches", machine.check_caches),
-        ("hooks", "hooks", settings.check_hooks),
         ("plugins", "plugins", settings.check_plugins),
         ("folders", "folders", machine.check_folders),
         ("folders", "sessions", machine.check_sessions),
         ("working folder", "folder", machine.check_workspace),
         ("network", "network", machine.check_network),
     )
-    probes = [Probe(section, name, partial(check, env)) for section, name, check in checks]
-    probes += [
+    brought = [
         Probe(row.section, row.name, partial(_run_brought, row.function, env))
         for feature in env.plugins.of(FEATURES)
         for row in feature.checks
     ]
-    sections = [*dict.fromkeys(probe.section for probe in probes)]
+    probes = [Probe(section, name, partial(check, env)) for section, name, check in checks]
+    probes += brought
+    own = [*dict.fromkeys(section for section, _, _ in checks)]
+    new = [probe.section for probe in brought if probe.section not in own]
+    at = own.index("plugins")
+    sections = [*own[:at], *dict.fromkeys(new), *own[at:]]
     return tuple(sorted(probes, key=lambda probe: sections.index(probe.section)))
 
 

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Final
 
 from packaging.requirements import Requirement
 
@@ -19,15 +18,12 @@ from agent_tui.agent.prompt.context_files import load_context_files
 from agent_tui.cli.folders import load_trust
 from agent_tui.cli.own_files import find_shared_files
 from agent_tui.cli.settings import session_root
-from agent_tui.cli.tool_services import caches_folder, command_sandbox
 from agent_tui.commands.core.checks import Check, ask_program, path_text
-from agent_tui.commands.core.short_words import count_text
+from agent_tui.commands.core.short_words import count_text, size_text
 from agent_tui.features.doctor.check import Environment
 from agent_tui.installation import COMMAND, DISTRIBUTION, foreign_program, install_command
-from agent_tui.local_models.model import size_text
 from agent_tui.safe_paths import find_program
 from agent_tui.tools.files.ripgrep import ripgrep_program
-from agent_tui.tools.sandbox.beneath import entries_below
 
 _MIN_FREE_BYTES = 200_000_000
 
@@ -104,7 +100,6 @@ _TOLD_APART = ("textual", "litellm")
 """Packages whose versions a bug report needs."""
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
-_WALLED: Final = "commands write only in the working folder, without network but by name"
 
 
 def check_program(env: Environment) -> Iterator[Check]:
@@ -172,52 +167,6 @@ def _version_check(env: Environment, name: str, program: Path | str | None) -> C
     if answer is None or answer.returncode != 0:
         return Check(name, "warning", f"{program} --version failed", f"Reinstall {name}.")
     return Check(name, "ok", answer.stdout.strip().partition("\n")[0])
-
-
-def check_sandbox(env: Environment) -> Iterator[Check]:
-    """Check the sandbox that protects this machine from the model's commands."""
-    settings = env.loaded.settings
-    if settings.sandbox == "off":
-        found = "off; commands run unconfined and permission rules are the only protection"
-        yield Check("sandbox", "warning", found, "Set sandbox to auto.")
-        return
-    state = command_sandbox(settings, env.environ).state(env.cwd or Path("/"))
-    match state.backend:
-        case "bubblewrap":
-            yield Check("sandbox", "ok", f"bubblewrap; {_WALLED}")
-        case "landlock":
-            found = f"Landlock, without bubblewrap; {_WALLED}, but cannot hide files in it"
-            yield Check("sandbox", "ok", found)
-        case "none":
-            advice = "Install bubblewrap and allow it to use user namespaces."
-            is_on = settings.sandbox == "on"
-            then = "the model cannot run commands" if is_on else "commands run unconfined"
-            severity = "bad" if is_on else "warning"
-            yield Check("sandbox", severity, f"{state.problem}; {then}", advice)
-
-
-def check_caches(env: Environment) -> Iterator[Check]:
-    """Check the package caches that commands write: the user's own, or separate ones."""
-    settings = env.loaded.settings
-    if settings.sandbox == "off":
-        return
-    if "sandbox_caches" in settings.model_fields_set:
-        if names := ", ".join(f"~/{name}" for name in settings.sandbox_caches):
-            found = f"commands in the sandbox write {names}; programs outside use what is there"
-            advice = "To give commands separate caches: agent-tui config unset sandbox_caches"
-            yield Check("caches", "warning", found, advice)
-        return
-    folder = caches_folder()
-    files = (entry for entry in entries_below(folder) if not entry.is_dir(follow_symlinks=False))
-    size = size_text(sum(map(_size_of, files)))
-    yield Check("caches", "info", f"{size} in {path_text(folder, env)}; you may delete it")
-
-
-def _size_of(entry: os.DirEntry[str]) -> int:
-    try:
-        return entry.stat(follow_symlinks=False).st_size
-    except OSError:  # it was removed meanwhile
-        return 0
 
 
 def check_own_files(env: Environment) -> Iterator[Check]:

@@ -1,21 +1,16 @@
-"""Checks the model in use, model servers, and models on this machine."""
+"""Checks the model in use and model servers."""
 
 import asyncio
-import platform
-import signal
-import sys
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Literal
 
-from agent_tui.commands.core.checks import Check, ask_program
+from agent_tui.commands.core.checks import Check
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.config.model_addresses import display_address, is_loopback
+from agent_tui.feature import local_option
 from agent_tui.features.doctor.check import Environment
-from agent_tui.installation import install_command
-from agent_tui.providers.base import ModelInfo, ModelRef
+from agent_tui.providers.base import LOCAL, ModelInfo, ModelRef
 from agent_tui.providers.keys import KEY_VARIABLES
-from agent_tui.providers.local.local_catalog import LOCAL
 from agent_tui.providers.servers.kinds import start_command
 from agent_tui.providers.servers.server_catalog import RunningServer, find_servers, server_at
 
@@ -29,8 +24,6 @@ _SOURCES: Final[dict[Literal["setting", "server", "table", "guess"], str]] = {
 }
 _ANSWER_WITHIN_S = 2.0
 _MAX_NAMES = 3
-_SERVER_PACKAGE = "xllamacpp"
-_IMPORT_WITHIN_S = 2.5
 
 
 def check_model(env: Environment) -> Iterator[Check]:
@@ -56,25 +49,18 @@ def check_summary_model(env: Environment) -> Iterator[Check]:
         yield Check("for summaries", "ok", f"{found}, set as compaction.model")
 
 
-def check_local_model(env: Environment) -> Iterator[Check]:
-    """Report the model of ``--local``, if there is one or the settings name one."""
-    if ref := env.catalog.local.default():
-        yield Check("with --local", "ok", ref.name)
-
-
 def _no_model_check(env: Environment) -> Check:
     """Report that no model is chosen: fine if there is one to choose."""
     served = [model for server in find_servers(env.server_addresses) for model in server.models]
     if served:
         found = f"none set; {len(served)} on running servers"
         return Check("default", "info", found, "Choose one with /model.")
-    return Check(
-        "default",
-        "bad",
-        "none: no key, no running server, no local model",
-        "Set a provider's key such as ANTHROPIC_API_KEY, name your server with --base-url, or "
-        "download a small local model: agent-tui --local",
-    )
+    found, name = "none: no key, no running server", "name your server with --base-url"
+    set_key = "Set a provider's key such as ANTHROPIC_API_KEY"
+    if (option := local_option()) is None:
+        return Check("default", "bad", found, f"{set_key}, or {name}")
+    download = f"download a small local model: agent-tui --{option.name}"
+    return Check("default", "bad", f"{found}, no local model", f"{set_key}, {name}, or {download}")
 
 
 def _why(env: Environment, ref: ModelRef) -> str:
@@ -181,32 +167,3 @@ def _models(server: RunningServer) -> str:
     names = [model.id for model in server.models]
     more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     return f"{count_text(len(names), 'model')}: {', '.join(names[:_MAX_NAMES])}{more}"
-
-
-def check_server_package(env: Environment) -> Iterator[Check]:
-    """Check the package that serves local models by importing it in a separate process.
-
-    A wheel built for another processor kills the process that imports it.
-    """
-    try:
-        package = f"{_SERVER_PACKAGE} {version(_SERVER_PACKAGE)}"
-    except PackageNotFoundError:
-        advice = f"To run local models: {install_command('local')}"
-        if sys.platform == "linux" and platform.libc_ver()[0] != "glibc":
-            advice = "There is no wheel for musl: use a model server such as Ollama instead."
-        yield Check("llama.cpp", "info", "not installed (optional)", advice)
-        return
-    argv = (sys.executable, "-P", "-c", f"import {_SERVER_PACKAGE}")
-    answer = ask_program(env, *argv, timeout_s=_IMPORT_WITHIN_S)
-    if answer is not None and answer.returncode == 0:
-        yield Check("llama.cpp", "ok", package)
-        return
-    advice = f"Other models work without it. Reinstall: {install_command('local', again=True)}"
-    if answer is None:
-        why = f"took longer than {_IMPORT_WITHIN_S:g} s to import"
-        yield Check("llama.cpp", "warning", f"{package} {why}", advice)
-        return
-    why = answer.stdout.strip().rpartition("\n")[2]
-    if answer.returncode < 0:
-        why = f"crashes with {signal.Signals(-answer.returncode).name}"
-    yield Check("llama.cpp", "bad", f"{package} cannot be imported: {why}", advice)

@@ -1,33 +1,29 @@
-"""Checks what the user has set: settings, rules, keys, hooks and plugins."""
+"""Checks what the user has set: settings, rules, keys and plugins."""
 
-import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from agent_tui import paths
-from agent_tui.cli.folders import load_trust, project_store
+from agent_tui.cli.folders import project_store
 from agent_tui.cli.settings import is_unusable_address, user_config_path
-from agent_tui.cli.tool_services import hook_sources
-from agent_tui.commands.core.checks import Check, ask_program, path_text
-from agent_tui.commands.core.plugin_kinds import HOOKS, KINDS
+from agent_tui.commands.core.checks import Check, path_text
+from agent_tui.commands.core.plugin_kinds import KINDS
 from agent_tui.commands.core.plugins import find_installed
 from agent_tui.commands.core.short_words import count_text
-from agent_tui.config import SettingProblem, setting_variables
+from agent_tui.config.loading import SettingProblem
 from agent_tui.config.model_addresses import is_loopback
+from agent_tui.config.specs import setting_variables
 from agent_tui.features.doctor.check import Environment
 from agent_tui.permissions.engine import PermissionEngine
-from agent_tui.providers.accounts.table import ACCOUNTS
+from agent_tui.providers.accounts import own_accounts
 from agent_tui.providers.keys import KEY_VARIABLES, what_is_wrong_with
 from agent_tui.safe_paths import path_exists
-from agent_tui.safe_text import printable_line
 
 _EXAMPLE = "ANTHROPIC_API_KEY"
 _VARIABLE_NAME = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]+")
 _ADDRESSES = ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL", "OPENAI_API_BASE", "OPENAI_BASE_URL")
 _FIX = "Fix it, then run agent-tui doctor again."
 _MAX_SHOWN_CHARS = 80
-_WORD = re.compile(r"[\w./+-]+")
 
 
 def check_settings(env: Environment) -> Iterator[Check]:
@@ -95,7 +91,7 @@ def check_keys(env: Environment) -> Iterator[Check]:
     for problem in env.kept.problems:
         advice = "Store it again with agent-tui login NAME, or set its variable."
         yield Check("stored", "warning", problem, advice)
-    for account in ACCOUNTS.values():
+    for account in own_accounts().values():
         if account.is_signed_in(env.environ):
             yield Check(account.name, "ok", f"signed in to {account.title}")
     if missing:
@@ -150,30 +146,6 @@ def _variable_check(env: Environment, setting: str, variable: str, base_url: str
     )
 
 
-def check_hooks(env: Environment) -> Iterator[Check]:
-    """Check that each hook can run: the user's own, plugins', and those of a trusted project."""
-    if env.cwd is None:
-        return
-    brought = [one.spec for one in env.plugins.of(HOOKS)]
-    found = hook_sources(env.loaded.settings, load_trust(), brought).find(env.cwd)
-    for problem in found.problems:
-        yield Check("ignored", "warning", problem, _FIX)
-    for one in found.hooks:
-        spec = one.spec
-        shown = printable_line(spec.command, _MAX_SHOWN_CHARS)
-        first = spec.command.split()[0]
-        if not one.is_allowed:
-            why = "not approved yet" if one.is_allowed is None else "refused"
-            yield Check(spec.event, "info", f"{why}, not run: {shown}")
-        elif spec.function is not None:
-            yield Check(spec.event, "ok", f"function {shown}")
-        elif _WORD.fullmatch(first) and _is_missing(env, first):
-            advice = f"Fix the command in {spec.source}."
-            yield Check(spec.event, "warning", f"{first} not found: {shown}", advice)
-        else:
-            yield Check(spec.event, "ok", shown)
-
-
 def check_plugins(env: Environment) -> Iterator[Check]:
     """Report what each plugin in the settings brings, and what of it was not loaded and why."""
     for package, parts in env.plugins.parts.items():
@@ -189,12 +161,3 @@ def check_plugins(env: Environment) -> Iterator[Check]:
 def _plain_name(package: str) -> str:
     """The name of a package in the form in which two names are the same package."""
     return re.sub(r"[-_.]+", "-", package).lower()
-
-
-def _is_missing(env: Environment, program: str) -> bool:
-    """Whether a shell in the working folder finds no such program, builtin or keyword."""
-    place = str(Path(env.cwd or "/", program)) if "/" in program else program
-    path = env.environ.get("PATH", os.defpath)  # a hook also finds programs of the project
-    script = 'PATH=$2; command -v -- "$1"'
-    answer = ask_program(env, "/bin/sh", "-c", script, "sh", place, path)
-    return answer is not None and answer.returncode != 0

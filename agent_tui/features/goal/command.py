@@ -7,10 +7,12 @@ from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Question, has_model
 from agent_tui.durations import format_duration
 from agent_tui.errors import UsageError
-from agent_tui.events import AgentEvent, GoalEnding
+from agent_tui.events import AgentEvent
+from agent_tui.features.goal.events import GoalEnding
 from agent_tui.features.goal.goal import Goal, goal_in
 from agent_tui.features.goal.parse import USAGE, parse_goal
 from agent_tui.features.goal.part import GoalPart
+from agent_tui.features.goal.settings import GoalSection
 from agent_tui.safe_text import safe_text
 
 _NONE = "No goal is set."
@@ -64,7 +66,7 @@ def _end(front: Front, ending: GoalEnding, reason: str) -> None:
 
 async def _begin(front: Front, text: str) -> None:
     runtime = front.runtime
-    wanted = parse_goal(text, runtime.services.settings.goal)
+    wanted = parse_goal(text, runtime.services.settings.of(GoalSection).goal)
     if not await has_model(front):
         return
     work = runtime.part(GoalPart)

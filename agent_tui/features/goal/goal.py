@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from agent_tui.events import GoalChanged, GoalEnding
+from agent_tui.features.goal.events import GoalChanged, GoalEnding
 from agent_tui.messages import Stored
 from agent_tui.sessions.entries import CustomEntry, Entry, custom_entry, custom_value
 

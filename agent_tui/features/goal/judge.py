@@ -20,6 +20,7 @@ from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, thinking_effort
 from agent_tui.providers.client import RequestTracker, ignore_usage, unseen
 from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import real_path
 from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.entries import Entry
@@ -295,12 +296,12 @@ def _files_named(conversation: Conversation, text: str, room_chars: int) -> str:
 
     Files outside the workspace and those that may hold keys are left out, also behind a link.
     """
-    cwd, why_held = conversation.cwd.resolve(), conversation.permissions.why_attaching_asks
+    cwd, why_held = real_path(conversation.cwd), conversation.permissions.why_attaching_asks
     parts: list[str] = []
     room = min(_MOST_FILE_CHARS, room_chars)
     for word in dict.fromkeys(_WORD.findall(text)):
         with contextlib.suppress(OSError, ValueError):
-            path = (cwd / word.rstrip(".")).resolve()
+            path = real_path(cwd / word.rstrip("."))
             if not path.is_relative_to(cwd) or not path.is_file() or why_held(path):
                 continue
             content = read_regular_file(path).decode("utf-8", "replace")

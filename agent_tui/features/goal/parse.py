@@ -6,10 +6,10 @@ import re
 import shlex
 from typing import Final, NoReturn
 
-from agent_tui.config import GoalSettings
 from agent_tui.durations import seconds_of
 from agent_tui.errors import UsageError
 from agent_tui.features.goal.goal import Goal
+from agent_tui.features.goal.settings import GoalSettings
 
 USAGE = (
     'Usage: /goal TEXT [--check "COMMAND"]... [--turns N] [--time 2h] [--cost DOLLARS] '

@@ -17,7 +17,8 @@ from agent_tui.agent.turn.user_command import CheckRun, check_intent, run_user_c
 from agent_tui.agent.turn.user_message import NewMessage
 from agent_tui.durations import format_duration
 from agent_tui.errors import AgentTuiError, ConfigError
-from agent_tui.events import AgentEvent, GoalEnding, Notice, TurnFinished
+from agent_tui.events import AgentEvent, Notice, TurnFinished
+from agent_tui.features.goal.events import GoalEnding
 from agent_tui.features.goal.goal import Goal, goal_entry, goal_event, goal_in, goal_of
 from agent_tui.features.goal.judge import (
     PHASE,
@@ -28,10 +29,12 @@ from agent_tui.features.goal.judge import (
     judge_goal,
     paths_in_checks,
 )
+from agent_tui.features.goal.settings import GoalSection
 from agent_tui.messages import AssistantMessage, BashExecutionMessage, Message, Pin
 from agent_tui.paths import user_data_dir
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.limits import BudgetSpent
+from agent_tui.safe_paths import real_path
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.lineage.chain import SessionChain
@@ -265,7 +268,7 @@ class GoalPart(Part):
         return bool(self._allowed.is_allowed(self._fingerprint(goal)))
 
     def _fingerprint(self, goal: Goal) -> str:
-        text = json.dumps([str(self._conversation.cwd.resolve()), *goal.checks])
+        text = json.dumps([str(real_path(self._conversation.cwd)), *goal.checks])
         return hashlib.sha256(text.encode("ascii")).hexdigest()
 
     async def _turn(self, message: NewMessage | None, emit: Emit) -> TurnFinished:
@@ -360,8 +363,8 @@ class GoalPart(Part):
         assert goal is not None
         if goal.times_same >= MOST_SAME:
             reason = (
-                f"The goal is not met: {_open_part(goal)}, {MOST_SAME} times in a row "
-                "while no file changed."
+                f"The goal is not met: {_open_part(goal)}. "
+                f"The last {MOST_SAME} tries changed no file."
             )
             self.end("stuck", reason, emit)
             return TurnFinished("error", reason)
@@ -408,7 +411,7 @@ class GoalPart(Part):
         return results
 
     async def _check(self, command: str, goal: Goal, emit: Emit) -> BashExecutionMessage:
-        settings = self._conversation.services.settings.goal
+        settings = self._conversation.services.settings.of(GoalSection).goal
         check = CheckRun(not goal.runs_outside, settings.check_timeout_s, self.host.network)
         return await run_user_command(self._conversation, command, True, emit, check)
 
@@ -440,7 +443,7 @@ class GoalPart(Part):
     @property
     def _judge_model(self) -> ModelRef:
         services = self._conversation.services
-        name = services.settings.goal.judge
+        name = services.settings.of(GoalSection).goal.judge
         return services.resolve_model(name) if name else self._conversation.model
 
     def _changes(self, goal: Goal, history: SessionChain) -> tuple[FileDifference, ...]:

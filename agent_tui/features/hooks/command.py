@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from agent_tui.agent.hooks.files import FoundHook
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front, Page, PageSection
 from agent_tui.commands.core.short_words import short_path
 from agent_tui.commands.trust import ask_about_program
 from agent_tui.features.hooks.dispatcher import HookResult, Hooks
+from agent_tui.features.hooks.files import FoundHook
 from agent_tui.features.hooks.part import HooksPart
 from agent_tui.safe_text import printable_line
 

@@ -10,9 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import get_args
 
-from agent_tui.agent.hooks.files import FoundHooks, HookSources, HookSpec
+from agent_tui.agent.hook import HookSpec
 from agent_tui.config import HookEvent
 from agent_tui.features.hooks.answer import HookAnswer, merge_answers, read_answer, run_command
+from agent_tui.features.hooks.files import FoundHooks, HookSources
 from agent_tui.features.hooks.function import run_function
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.project_files import repository_root

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Mapping
 from contextlib import suppress
 from typing import cast
 
-from agent_tui.agent.hooks.files import HookFunction
+from agent_tui.agent.hook import HookFunction
 from agent_tui.features.hooks.answer import HookRun
 from agent_tui.messages import JsonObject
 

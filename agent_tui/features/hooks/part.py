@@ -6,22 +6,20 @@ from copy import copy
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from pydantic import JsonValue
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.consent import ConsentFile
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.hooks.files import HookFiles, HookSpec
-from agent_tui.agent.hooks.function import Hook
+from agent_tui.agent.hook import HookSpec
 from agent_tui.agent.part import Answer, CallAnswer, Host, Part, ProgramQuestion
 from agent_tui.config import HookEvent, PermissionMode
 from agent_tui.events import CompactionFinished, CompactionReason, Notice
 from agent_tui.features.hooks.answer import HookAnswer
 from agent_tui.features.hooks.dispatcher import HookPlace, Hooks
+from agent_tui.features.hooks.files import hook_sources
 from agent_tui.messages import JsonObject, ToolCall
-from agent_tui.paths import user_data_dir
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.replay.notes import hook_entry
 from agent_tui.tool_names import name_for_hooks, names_of
@@ -40,14 +38,12 @@ class HooksPart(Part):
         super().__init__(host)
         services = host.services
         self._helper: Conversation | None = None
-        brought = cast(Sequence[Hook], services.brought("agent_tui.hooks"))
         self.hooks = Hooks(
-            HookFiles(
-                services.settings.hooks,
+            hook_sources(
+                services.settings,
                 services.user_config_dir / "config.toml",
                 services.trust,
-                ConsentFile(user_data_dir() / "hooks.json", "hooks"),
-                [one.spec for one in brought],
+                services.brought("agent_tui.hooks"),
             ),
             ProcessKeeper(services.settings.max_processes),
             services.environ,

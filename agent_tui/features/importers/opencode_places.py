@@ -19,7 +19,7 @@ from agent_tui.errors import SessionError
 from agent_tui.features.importers.opencode_second import converted
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import open_regular_file
-from agent_tui.safe_paths import is_file
+from agent_tui.safe_paths import is_file, real_path
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.sessions.importers.fields import (
@@ -228,7 +228,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
     SQLite keeps the log beside the file itself, not beside a link to it.
     """
-    path = path.resolve()
+    path = real_path(path)
     log = path.with_name(f"{path.name}-wal")
     is_settled = not is_file(log) or not log.stat().st_size
     settled = "&immutable=1" if is_settled else ""

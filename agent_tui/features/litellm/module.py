@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import Any, Final, Never, Protocol, cast
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.accounts.device import Account
+from agent_tui.providers.accounts import Account
 from agent_tui.providers.transport.serving import Listener
 from agent_tui.providers.wires.base import NotSignedInError
 

@@ -20,7 +20,7 @@ from pydantic import JsonValue
 
 from agent_tui.features.litellm.module import LiteLlm, Part, ReplyStream, renew_token
 from agent_tui.messages import JsonObject
-from agent_tui.providers.accounts.table import ACCOUNTS
+from agent_tui.providers.accounts import own_accounts
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
@@ -184,7 +184,7 @@ async def litellm_chunks(
     the few that set "stop" themselves (Vertex through Google's SDK, mock replies) count as
     complete.
     """
-    account = ACCOUNTS.get(request.model.partition("/")[0])
+    account = own_accounts().get(request.model.partition("/")[0])
     if account is not None and not account.is_signed_in(os.environ):
         raise NotSignedInError(f"not signed in to {account.title}")
     litellm = await load()

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from agent_tui import paths
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.folders import folder_trust, launch_folder, project_store, withheld_notice
-from agent_tui.cli.models.pull import have_a_local_model
+from agent_tui.cli.local_option import have_a_local_model
 from agent_tui.cli.unread_rules import find_unread
+from agent_tui.commands.core.demo import own_demo
 from agent_tui.commands.core.front import Question
-from agent_tui.commands.tour import TOUR_NOTICE
 from agent_tui.commands.trust import trust_question
 from agent_tui.commands.unread_rules import file_to_open, unread_question
 from agent_tui.errors import AgentTuiError, UsageError
@@ -21,8 +20,7 @@ from agent_tui.features.plain.keyboard import Interrupts, Keyboard, TerminalInpu
 from agent_tui.features.plain.questions import Asker
 from agent_tui.features.plain.session import PlainOptions, run_plain
 from agent_tui.features.plain.voice import LineWriter
-from agent_tui.local_models.library import ModelLibrary
-from agent_tui.permissions.rule_sources import UnreadRules
+from agent_tui.permissions.rule_book import UnreadRules
 from agent_tui.permissions.trust import FolderTrust
 from agent_tui.text_editor import editor_command, run_editor
 
@@ -45,7 +43,7 @@ def run_front(arguments: Arguments) -> int:
         ask_for_trust(trust, arguments, held)
     may_lack_rules = ask_about_unread(lambda: find_unread(arguments, trust), held)
     if arguments.is_local:
-        have_a_local_model(ModelLibrary(paths.models_dir()), redraws=False)
+        have_a_local_model(redraws=False)
     program = compose(arguments, is_interactive=True, trust=trust, may_lack_rules=may_lack_rules)
     return run_plain(replace(_options(arguments, program), typed_before=tuple(held)))
 
@@ -98,10 +96,11 @@ def _ask(question: Question[ValueT], held: list[str] | None) -> ValueT | None:
 
 def _options(arguments: Arguments, program: Program) -> PlainOptions:
     runtime = program.runtime
+    demo = own_demo() if arguments.is_demo else None
     notices = [
         *program.start_notices,
         withheld_notice(runtime.conversation.withheld_files, runtime.conversation.cwd),
-        f"{TOUR_NOTICE} Type anything to begin." if arguments.is_demo else "",
+        f"{demo.notice} Type anything to begin." if demo is not None else "",
     ]
     return PlainOptions(
         runtime=runtime,

@@ -4,6 +4,7 @@ from typing import TypeAlias, assert_never
 
 from agent_tui import events
 from agent_tui.attachments import without_attachments
+from agent_tui.commands.attached_files import describe_attached
 from agent_tui.commands.command_output import CommandOutput, command_output, excerpt, excerpt_lines
 from agent_tui.commands.event_lines import (
     RepeatFilter,
@@ -234,6 +235,8 @@ class Narrator:
         text = without_attachments(event.text)
         if text != self._typed:
             self._voice.say(f"You: {text}")
+        if attached := describe_attached(event.text):
+            self._voice.say(*(f"Attached: {file}" for file in attached))
         self._typed = ""
 
     def _plan(self, todos: tuple[Todo, ...]) -> None:

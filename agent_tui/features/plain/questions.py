@@ -71,6 +71,8 @@ class Asker:
                 answer = approval_answer(typed, may_make_rule=bool(request.session_rule))
                 if is_plan and typed.lower() == "a":
                     answer = ApprovalAnswer("session")
+                if request.is_edit and typed.lower() == "a":
+                    answer = ApprovalAnswer("edits")
                 if request.part_rules and (lasts := _BY_PARTS.get(typed.lower())):
                     answer = ApprovalAnswer(lasts, rules=request.part_rules)
                 if typed.lower() == "e":
@@ -199,7 +201,7 @@ def approval_lines(request: ApprovalRequest) -> list[str]:
     if request.session_rule:
         rule = request.session_rule
         whole = _one_line(describe_grants([rule]) if rule == INSIDE_RULE else rule)
-        lines.append(f"a or p also allows from now on: {whole}")
+        lines.append(f"{'p' if request.is_edit else 'a or p'} also allows from now on: {whole}")
     if request.part_rules:
         rules = _one_line(describe_grants(request.part_rules))
         lines.append(f"s or w also allows from now on: {rules}")
@@ -211,9 +213,11 @@ def _approval_choices(request: ApprovalRequest) -> _Choices:
     if request.body_kind == "plan":
         return _PLAN_CHOICES
     rules = (("a", "session"), ("p", "project")) if request.session_rule else ()
+    if request.is_edit:
+        rules = (("a", "all edits in this session"), *rules[1:])
     by_parts = tuple((key, f"{lasts} by rule") for key, lasts in _BY_PARTS.items())
     by_parts = by_parts if request.part_rules else ()
-    return (("y", "once"), *rules, *by_parts, ("n", "no"), ("e", "no, with a comment"))
+    return (("y", "once"), *rules, *by_parts, ("n", "no, and stop"), ("e", "no, with a comment"))
 
 
 def _choices_text(choices: _Choices) -> str:

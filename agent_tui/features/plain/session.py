@@ -13,6 +13,7 @@ from typing import TextIO, TypeVar
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.between_turns import look_between_turns
+from agent_tui.commands.core.demo import own_demo
 from agent_tui.commands.core.forms import form_filler
 from agent_tui.commands.core.front import CommandServices, has_model
 from agent_tui.commands.core.known_models import first_steps, trial_note
@@ -25,6 +26,7 @@ from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
+from agent_tui.feature import demo_option
 from agent_tui.features.plain.agent_thread import AgentThread
 from agent_tui.features.plain.front import PlainFront
 from agent_tui.features.plain.keyboard import (
@@ -48,7 +50,6 @@ _WAYS_TO_A_MODEL = (
     "Set an API key before you start, such as ANTHROPIC_API_KEY or OPENAI_API_KEY.",
     "agent-tui --plain --base-url URL -m NAME connects to your own server.",
     "agent-tui --plain --local downloads a small model to run on this machine.",
-    "agent-tui --plain --demo is a tour that needs no model.",
 )
 _LEAVE_HINT = "Press Control C again to quit, or keep typing."
 
@@ -115,7 +116,8 @@ def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO =
             try:
                 PlainSession(front, options, history).run()
             finally:
-                agent.wait(options.runtime.aclose())
+                left = agent.wait(options.runtime.aclose())
+                lines.lines(notice.text for notice in left)
                 agent.wait(options.close())
     return 0
 
@@ -136,7 +138,7 @@ class PlainSession:
         self._options = options
         self._history = history
         self._prompt_files = PromptFileCommands(
-            front.registry, front.runtime, front.say, front.services.servers
+            front.registry, front.runtime, front.services.servers, front.say
         )
         self._is_leaving = False
         self._found: Future[tuple[AgentEvent, ...]] | None = None
@@ -162,9 +164,10 @@ class PlainSession:
         front.lines.lines(self._options.notices)
         if not runtime.conversation.model.name:
             front.lines.lines(_WAYS_TO_A_MODEL)
+            front.lines.lines(f"{way}: {about}" for way, about in _demos())
         if note := trial_note(conversation.model_info):
             front.lines.lines((note, "Try:"))
-            steps = first_steps(conversation.model_info, "agent-tui --plain --demo")
+            steps = first_steps(conversation.model_info, _demos())
             front.lines.lines(f"{step}: {about}" for step, about in steps)
         front.say("Type a message, or /help. Control D quits.")
         front.warm_up()
@@ -190,9 +193,9 @@ class PlainSession:
 
     async def _begin_servers(self) -> None:
         """Start the allowed servers, pass on their messages, and ask about the others."""
-        if (servers := self._front.services.servers) is not None:
-            servers.listen(self._front.say)
-            servers.let_answer(form_filler(self._front))
+        servers = self._front.services.servers
+        servers.listen(self._front.say)
+        servers.let_answer(form_filler(self._front))
         await ask_about_started(self._front)
 
     async def _resume(self, ref: str) -> None:
@@ -284,3 +287,9 @@ class PlainSession:
         ref = short_id if is_found_by_id else shlex.quote(str(log.path))
         name = f" {printable_line(log.name)}" if log.name else ""
         return [f"Session {short_id}{name} is saved. Resume it with: agent-tui --plain -r {ref}"]
+
+
+def _demos() -> tuple[tuple[str, str], ...]:
+    """How a demo is started line by line, and what it shows."""
+    option, demo = demo_option(), own_demo()
+    return ((f"agent-tui --plain --{option.name}", demo.about),) if option and demo else ()

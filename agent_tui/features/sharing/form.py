@@ -19,6 +19,7 @@ from agent_tui.messages import (
     ThinkingContent,
     ToolCall,
 )
+from agent_tui.safe_paths import real_path
 from agent_tui.secret_text import REMOVED, mask_secrets
 from agent_tui.sessions.entries import (
     ContextEditEntry,
@@ -160,7 +161,7 @@ def _folder_below(root: Path, cwd: str) -> Path:
         return root
     folder = root.joinpath(*parts[2:])
     try:
-        is_inside = folder.is_dir() and folder.resolve().is_relative_to(root.resolve())
+        is_inside = folder.is_dir() and real_path(folder).is_relative_to(real_path(root))
     except (OSError, ValueError):  # a name that is too long, or has a NUL
         return root
     return folder if is_inside else root

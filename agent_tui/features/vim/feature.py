@@ -6,4 +6,5 @@ FEATURE = Feature(
     "vim",
     settings="agent_tui.features.vim.settings:VimSettings",
     prompt_modes=("agent_tui.features.vim.modes:VI",),
+    brings={"agent_tui.commands": ("agent_tui.features.vim.command:vim",)},
 )

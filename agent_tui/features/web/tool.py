@@ -16,9 +16,9 @@ from agent_tui.messages import ToolDetails
 from agent_tui.secret_text import mask_values
 from agent_tui.tools.addresses import web_url
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
+from agent_tui.tools.command_sandbox import NO_SANDBOX, CommandSandbox
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import OfferedTool, ToolHost, offer_tool
-from agent_tui.tools.sandbox.sandbox import Sandbox
 from agent_tui.tools.shorten import keep_head, keep_output, plain_text
 
 _FETCH_TIME_S = 60.0
@@ -43,7 +43,7 @@ class FetchTool:
     """
 
     keeper: ProcessKeeper
-    sandbox: Sandbox | None = None
+    sandbox: CommandSandbox = NO_SANDBOX
     may_be_private: bool = False
     name: str = "fetch"
     description: str = "Read a URL: a web page as Markdown, text or PDF."
@@ -54,13 +54,12 @@ class FetchTool:
         url = web_url(arguments.url)
         if any(secret in arguments.url for secret in context.secrets):
             raise ToolError("The URL contains a key, so it was not fetched.")
-        is_boxed = self.sandbox is not None and self.sandbox.state(context.cwd).is_on
         return Intent(
             title=f"fetch {url}",
             access="network",
             host=url.host,
             body=url.text,
-            leaves_sandbox=is_boxed,
+            leaves_sandbox=self.sandbox.is_on(context.cwd),
             fingerprint=hashlib.sha256(url.text.encode()).hexdigest(),
         )
 

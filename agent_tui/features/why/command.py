@@ -7,6 +7,7 @@ from agent_tui.commands.core.front import Front, Page, PageSection
 from agent_tui.features.why.line_history.answers import FOR_PEOPLE, answer_lines
 from agent_tui.features.why.line_history.project import FileHistory, read_file_history
 from agent_tui.features.why.line_history.why import explain_lines, read_place, read_present
+from agent_tui.safe_paths import real_path
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.tools.git.blame import Blame
@@ -31,6 +32,6 @@ async def why(front: Front, argument: str) -> None:
     present, history, may_ask = await asyncio.to_thread(work_out)
     blame = Blame(ProcessKeeper(), place.path, services.environ) if may_ask else None
     answers = await explain_lines(history, place, present, blame)
-    lines = answer_lines(answers, conversation.cwd.resolve(), FOR_PEOPLE)
+    lines = answer_lines(answers, real_path(conversation.cwd), FOR_PEOPLE)
     title, *rows = (mask_values(line, services.secrets) for line in lines)
     await front.show(Page(title, (PageSection("", tuple(("", row) for row in rows)),)))

@@ -19,6 +19,7 @@ from agent_tui.features.why.line_history.project import read_file_history
 from agent_tui.features.why.line_history.why import explain_lines, read_place, read_present
 from agent_tui.messages import with_texts
 from agent_tui.providers.keys import secret_values
+from agent_tui.safe_paths import real_path
 from agent_tui.secret_text import mask_secrets
 from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.sessions.store import SessionStore
@@ -92,6 +93,6 @@ def run_command(argv: Sequence[str]) -> int:
         shown = told[0] if place.is_one else told
         write_json(with_texts(shown, lambda text: mask_secrets(text, secrets)))
     else:
-        text = "\n".join(answer_lines(answers, cwd.resolve(), FOR_PEOPLE)) + "\n"
+        text = "\n".join(answer_lines(answers, real_path(cwd), FOR_PEOPLE)) + "\n"
         write_text(mask_secrets(text, secrets))
     return 0

@@ -17,6 +17,7 @@ from agent_tui.features.why.line_history.why import (
     read_present,
 )
 from agent_tui.messages import ToolDetails
+from agent_tui.safe_paths import real_path
 from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import mask_secrets
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolError, ToolOutput
@@ -108,7 +109,7 @@ def _output(answers: Sequence[LineAnswer], context: ToolContext) -> ToolOutput:
     """The answers that fit, those that name a change first."""
     groups = alike(answers)
     groups.sort(key=lambda group: _BEST_FIRST.index(group[0].status))
-    writer = AnswerWriter(context.cwd.resolve(), FOR_MODEL)
+    writer = AnswerWriter(real_path(context.cwd), FOR_MODEL)
     room = min(MOST_BYTES, context.limits.max_bytes) - _NOTE_BYTES
     blocks: list[str] = []
     left = 0

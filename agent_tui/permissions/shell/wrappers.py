@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from agent_tui.permissions.shell.git_programs import programs_git_runs
 from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
 
 _PUTS = re.compile(r"-[0rtpxo]*[IJi].*|--replace.*", re.DOTALL)
@@ -45,6 +46,8 @@ def unwrap(part: CommandPart) -> Unwrapped:
         return _shell(part)
     if name == "eval":
         return _eval(part)
+    if name == "git":
+        return _git(part)
     if name in ("find", "fd", "fdfind"):
         return _find(part)
     if name in RUN_TEXT and (text := RUN_TEXT[name](part.arguments)):
@@ -164,6 +167,15 @@ def _eval(part: CommandPart) -> Unwrapped:
     return Unwrapped(outer, scripts=(" ".join(known),))
 
 
+def _git(part: CommandPart) -> Unwrapped:
+    """Unwrap what options of git name: ``git rebase --exec make``."""
+    programs = list(programs_git_runs(part.arguments))
+    known = [program for program in programs if program is not None]
+    unknown = CommandPart(part.source, (), kind="opaque", note=_MAY_NAME_PROGRAM, wrapper="git")
+    commands = (unknown,) if len(known) < len(programs) else ()
+    return Unwrapped(part, commands, scripts=tuple(filter(str.strip, known)))
+
+
 def _find(part: CommandPart) -> Unwrapped:
     """Unwrap ``find -exec CMD ... ;`` and ``fd -x CMD``: each command, with arguments unknown."""
     commands: list[CommandPart] = []
@@ -200,6 +212,7 @@ def _opaque(part: CommandPart, note: str) -> CommandPart:
     return replace(part, kind="opaque", note=note)
 
 
+_MAY_NAME_PROGRAM = "a word known only at run time may have git run a program"
 _EXEC_OPTIONS = frozenset(
     {"-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"}
 )

@@ -5,11 +5,10 @@ Decided by status and content, never by litellm's class: 529 and 403 arrive as `
 """
 
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from agent_tui.config.model_addresses import display_address
-from agent_tui.providers.accounts.table import ACCOUNTS, login_command
+from agent_tui.providers.accounts import login_command, own_accounts
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
 from agent_tui.providers.faults.fault import Fault
 from agent_tui.providers.faults.overflow import is_context_overflow, window_in
@@ -154,7 +153,7 @@ def provider_error(fault: Fault, model: ModelRef, *, is_mid_stream: bool = False
     kind = classify(fault, is_mid_stream=is_mid_stream)
     detail = _address_detail(fault) if kind == "address" else ""
     if not detail and not _was_answered(fault):
-        detail = _connection_detail((fault.name, *fault.causes))
+        detail = connection_detail(fault)
     detail = detail or plain_detail(fault.text)
     of_server = server_words(kind, model, detail) if model.base_url else None
     message, hint = of_server or _words(kind, model, detail, fault)
@@ -364,7 +363,7 @@ def _address_hint(model: ModelRef, fault: Fault) -> str:
 
 
 def _key_hint(model: ModelRef) -> str:
-    if (account := ACCOUNTS.get(model.provider)) is not None and not model.base_url:
+    if (account := own_accounts().get(model.provider)) is not None and not model.base_url:
         return f"Sign in with {login_command(account)}, or {_OR_SWITCH}."
     variable = model.api_key_env or ("" if model.base_url else key_variable(model.provider))
     if variable and variable == KEEPABLE.get(model.provider):
@@ -395,10 +394,10 @@ def plain_detail(text: str) -> str:
     return first if first.endswith((".", "!", "?")) else first + "."
 
 
-def _connection_detail(causes: Iterable[str]) -> str:
-    """What exception classes say about a connection, as a sentence; empty if nothing.
+def connection_detail(fault: Fault) -> str:
+    """What the exception classes of `fault` say about a connection, as a sentence; or nothing.
 
     Their texts are not for users: "Cannot connect to host … ssl:<ssl.SSLContext object …>".
     """
-    found = frozenset(causes)
+    found = frozenset((fault.name, *fault.causes))
     return next((words for names, words in _CAUSES if not found.isdisjoint(names)), "")

@@ -1,1 +1,1 @@
-"""A provider that replies from a script, and the demo that uses it."""
+"""A provider that replies from a script."""

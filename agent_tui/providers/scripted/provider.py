@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from agent_tui.providers.base import (
 )
 
 _CHUNK_CHARS = 12
+_MOST_CHUNKS = 500
+"""Of one text: a longer one comes in larger pieces. Models don't write a megabyte word by word."""
 _CHARS_PER_TOKEN = 4
 
 
@@ -146,7 +149,8 @@ def _call_pieces(calls: Iterable[ToolCall]) -> Iterator[Chunk]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    return (text[start : start + _CHUNK_CHARS] for start in range(0, len(text), _CHUNK_CHARS))
+    size = max(_CHUNK_CHARS, math.ceil(len(text) / _MOST_CHUNKS))
+    return (text[start : start + size] for start in range(0, len(text), size))
 
 
 def _estimate_usage(request: ModelRequest, reply: Reply) -> Usage:

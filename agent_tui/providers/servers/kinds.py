@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 from agent_tui.config.model_addresses import display_address, is_loopback
@@ -12,10 +12,11 @@ from agent_tui.providers.base import FaultKind, ModelRef
 
 HOST: Final = "127.0.0.1"
 
-PORTS: Final[Mapping[str, int]] = MappingProxyType(
-    {"Ollama": 11434, "LM Studio": 1234, "llama.cpp": 8080, "vLLM": 8000}
+Ports: TypeAlias = Mapping[str, tuple[int, ...]]
+PORTS: Final[Ports] = MappingProxyType(
+    {"Ollama": (11434,), "LM Studio": (1234,), "llama.cpp": (8080, 9931), "vLLM": (8000,)}
 )
-"""Each server's default port."""
+"""Each server's default ports: llama.cpp's is to become the second."""
 
 _START_COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -45,14 +46,13 @@ class ServerAddress:
         return urlsplit(self.root).netloc
 
 
-def usual_addresses(
-    environ: Mapping[str, str], ports: Mapping[str, int] = PORTS
-) -> tuple[ServerAddress, ...]:
+def usual_addresses(environ: Mapping[str, str], ports: Ports = PORTS) -> tuple[ServerAddress, ...]:
     """Where to look for servers: this machine's `ports`, and ``OLLAMA_HOST`` if it is set."""
     named = ollama_root(environ.get("OLLAMA_HOST", "")) if "Ollama" in ports else ""
     return tuple(
         ServerAddress(kind, named if named and kind == "Ollama" else f"http://{HOST}:{port}")
-        for kind, port in ports.items()
+        for kind, numbers in ports.items()
+        for port in numbers
     )
 
 
@@ -73,7 +73,7 @@ def ollama_root(text: str) -> str:
     if not text or scheme not in ("http", "https"):
         return ""
     if port is None:
-        port = {"http": 80, "https": 443}[scheme] if separator else PORTS["Ollama"]
+        port = {"http": 80, "https": 443}[scheme] if separator else PORTS["Ollama"][0]
     host = address.hostname or HOST
     if host in ("0.0.0.0", "::"):
         host = HOST
@@ -88,7 +88,7 @@ def kind_at(base_url: str) -> str | None:
         return None
     if not is_loopback(base_url):
         return None
-    return next((kind for kind, usual in PORTS.items() if usual == port), None)
+    return next((kind for kind, usual in PORTS.items() if port in usual), None)
 
 
 def start_command(base_url: str) -> str:

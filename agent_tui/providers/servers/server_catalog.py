@@ -15,7 +15,7 @@ from agent_tui.config.model_addresses import display_address, is_loopback
 from agent_tui.errors import ConfigError
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, reply_limit
 from agent_tui.providers.servers.client import PATIENCE_S, REMOTE_PATIENCE_S, ServerClient
-from agent_tui.providers.servers.kinds import HOST, ServerAddress, usual_addresses
+from agent_tui.providers.servers.kinds import HOST, Ports, ServerAddress, usual_addresses
 from agent_tui.providers.servers.models import GUESSED_WINDOW, ServedModel, read_any, read_models
 
 
@@ -123,7 +123,7 @@ class ServerCatalog:
         self,
         settings: Settings,
         environ: Mapping[str, str],
-        ports: Mapping[str, int],
+        ports: Ports,
         patience_s: float,
     ) -> None:
         self._settings = settings

@@ -14,6 +14,7 @@ from agent_tui.errors import SessionError
 from agent_tui.file_locks import FileLock, LockHeldError, LockOwner, read_holder
 from agent_tui.paths import make_private_dir
 from agent_tui.regular_files import open_regular_file, read_regular_file
+from agent_tui.safe_paths import real_path
 from agent_tui.sessions.entries import FORMAT_VERSION, Entry, Header
 from agent_tui.sessions.file.disk import (
     AppendFile,
@@ -180,7 +181,7 @@ class SessionWriter:
         self, path: Path, durability: Durability, open_file: OpenFile, lock: SessionLock | None
     ) -> None:
         self._shown_path = path
-        self._path = Path(os.path.realpath(path))
+        self._path = real_path(path)
         self._durability: Durability = durability
         self._open_file = open_file
         self._lock = lock

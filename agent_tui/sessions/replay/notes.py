@@ -1,7 +1,6 @@
 """Entries beside the messages: a turn's facts, hooks' texts, ended jobs, helpers' usage."""
 
 import html
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -150,40 +149,7 @@ def end_of_jobs_entry(jobs: Sequence[Job]) -> CustomMessageEntry:
 
 def end_of_job_line(job: Job) -> str:
     """One line that says that and how `job` has ended."""
-    return f"Background job {job.id} has ended: {job.ending}. $ {job.shown}"
-
-
-FILES_GONE = "temporary_files_gone"
-"""The custom type of the entry that tells the model that a new sandbox has no such files."""
-
-_TEMPORARY = re.compile(r"/tmp\b|\$\{?TMPDIR\b")
-
-
-def names_temporary_files(path: Sequence[Entry]) -> bool:
-    """Whether a command in the sandbox named temporary files since the model was last told."""
-    for entry in reversed(path):
-        match entry:
-            case CustomMessageEntry(custom_type="temporary_files_gone"):
-                return False
-            case MessageEntry(message=AssistantMessage() as said):
-                inside = (call.arguments for call in said.tool_calls if call.name == "bash")
-                commands = (
-                    str(given.get("command")) for given in inside if not given.get("outside")
-                )
-                if any(map(_TEMPORARY.search, commands)):
-                    return True
-            case _:
-                pass
-    return False
-
-
-def files_gone_entry() -> CustomMessageEntry:
-    """The entry that tells the model that a new sandbox has none of its temporary files."""
-    return CustomMessageEntry(
-        custom_type=FILES_GONE,
-        content="(The session was reopened: the sandbox has no temporary files from before.)",
-        display=False,
-    )
+    return f"Job {job.id} (`{job.shown}`) has ended: {job.ending}."
 
 
 AGENT_RUN = "agent_run"

@@ -13,7 +13,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.regular_files import read_regular_file
-from agent_tui.safe_paths import path_from
+from agent_tui.safe_paths import path_from, real_path
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.replay.file_changes import complete_result
 from agent_tui.tools.files.diffs import before_diff, diffs_by_file, unified_diff
@@ -105,7 +105,7 @@ def find_changed_files(edits: Iterable[FileEdit], cwd: Path) -> tuple[ChangedFil
         cwd: The folder the names are relative to.
     """
     by_path: dict[Path, list[FileEdit]] = {}
-    root = cwd.resolve()
+    root = real_path(cwd)
     for edit in edits:
         by_path.setdefault(root / edit.name, []).append(edit)
     return tuple(_combine_edits(path, made, root) for path, made in by_path.items())

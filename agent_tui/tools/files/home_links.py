@@ -1,10 +1,16 @@
-"""What in the working folders is the user's settings, as links in the home folder say.
+"""What in the working folders is the user's settings.
 
 Dotfiles are often kept in a repository, and ``~/.bashrc`` is a link into it. Whoever changes such a
-file determines what the next shell runs.
+file determines what the next shell runs. The same holds for what variables name, and for all that
+is in a hidden folder of the home folder: programs keep there what they read when they start, and no
+list knows all of them.
 """
 
+import base64
+import json
 import os
+import re
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -12,9 +18,28 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui import paths
-from agent_tui.safe_paths import trace_links
+from agent_tui.safe_paths import git_entry, is_file, real_path, trace_links
 
 _CONFIG: Final = ".config"
+_CACHE: Final = ".cache"
+_PROJECT_HOMES: Final = frozenset(("src", "worktrees"))
+"""Folders with repositories, also in a hidden one: ``~/.local/src``, ``~/.codex/worktrees``."""
+
+_NAMING: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("XDG_CONFIG_HOME", "XDG_DATA_HOME", "GNUPGHOME", "ZDOTDIR"), ("",)),
+    **dict.fromkeys(("DOCKER_CONFIG", "KUBECONFIG", "BASH_ENV", "ENV", "INPUTRC"), ("",)),
+    **dict.fromkeys(("PYTHONSTARTUP", "PIP_CONFIG_FILE", "NPM_CONFIG_USERCONFIG"), ("",)),
+    "GIT_TEMPLATE_DIR": ("",),
+    "CARGO_HOME": ("config.toml", "config", "env", "bin"),
+    "GOPATH": ("bin",),
+}
+"""The variables with which users move settings, as the manual of each program says, and what
+programs follow there; all of it, if that is empty. It need not exist."""
+
+_BETWEEN_PATHS: Final = re.compile(r"[\s:;,='\"]+")
+_LAST_PROGRAM: Final = "_"
+"""The variable in which a shell puts the program that it starts: not a setting."""
+
 _CONFIG_DEPTH: Final = 3
 _DEPTH: Final = 2
 """In other hidden folders: ``~/.vim/vimrc``, ``~/.local/bin/deploy``."""
@@ -22,17 +47,21 @@ _DEPTH: Final = 2
 _PROGRAMS: Final = "bin"
 """A visible folder of the home folder that is usually on PATH."""
 
+_APPROVAL: Final = (
+    "so changes need the approval of the user, except with Landlock in a folder of more than 2,000 "
+    "files or 20 MB."
+)
 _WITHIN: Final = (
-    "Links in the home folder lead to files here: {}{}. Programs outside read them at their start, "
-    "so each change needs the approval of the user."
+    "Links in the home folder lead to files here: {}. Programs outside read them at their start, "
+    + _APPROVAL
 )
 _WHOLE: Final = (
     "{} leads to {}. Programs outside read what commands write there. Only changes of files that "
     "agent-tui knows need approval."
 )
-_SETTINGS: Final = (
-    "Programs outside read what commands write in {}. Only changes of files that agent-tui knows "
-    "need approval."
+_NAMED: Final = (
+    "Variables of your environment name settings here: {}. Programs outside read them at their "
+    "start, " + _APPROVAL
 )
 _MOST_NAMED: Final = 5
 
@@ -44,43 +73,110 @@ def linked_settings(
     folders: Iterable[Path], environ: Mapping[str, str]
 ) -> Callable[[], Mapping[Path, Path]]:
     """A function that finds what in `folders` is the user's settings, once; see `find_linked`."""
-    named = environ.get("XDG_CONFIG_HOME")
-    settings = (paths.user_config_dir(), *((Path(named),) if named else ()))
-    roots = tuple(folder.resolve() for folder in folders)
-    return cache(lambda: find_linked(Path.home(), settings, roots))
+    variables = ((name, part) for name, parts in _NAMING.items() for part in parts)
+    named = (Path(environ[name], part) for name, part in variables if environ.get(name))
+    own, roots = (paths.user_config_dir(),), tuple(real_path(folder) for folder in folders)
+    settings = (*filter(Path.is_absolute, named), *_named_in(_without_direnv(environ), roots))
+    return cache(lambda: find_linked(Path.home(), settings, roots, own))
 
 
-def find_linked(home: Path, settings: Iterable[Path], roots: Iterable[Path]) -> dict[Path, Path]:
+def _named_in(environ: Mapping[str, str], roots: Collection[Path]) -> Iterator[Path]:
+    """The files in `roots` that any variable names, and the folders of ``PATH`` in them.
+
+    Other folders may have all of a project in them. Packages come into environments, so those are
+    left out.
+    """
+    values = (value for name, value in environ.items() if name != _LAST_PROGRAM)
+    words = (word for value in values for word in (value, *_BETWEEN_PATHS.split(value)))
+    files = filter(is_file, filter(Path.is_absolute, map(Path, words)))
+    folders = filter(Path.is_absolute, map(Path, environ.get("PATH", "").split(os.pathsep)))
+    programs = (folder for folder in folders if not _is_of_packages(folder))
+    for path in map(real_path, (*files, *programs)):
+        if any(root in path.parents for root in roots):
+            yield path
+
+
+def _is_of_packages(folder: Path) -> bool:
+    """Whether the programs in `folder` come from packages: of npm, Python or conda."""
+    marks = ("pyvenv.cfg", "conda-meta/history")
+    return "node_modules" in folder.parts or any(is_file(folder.parent / mark) for mark in marks)
+
+
+def _without_direnv(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """`environ` as it was before direnv loaded a project's ``.envrc``: that is no user's setting.
+
+    direnv keeps what it changed (``gzenv.go``, ``env_diff.go``).
+    """
+    before, now = dict[str, str](), dict[str, str]()
+    with suppress(KeyError, TypeError, ValueError, zlib.error):
+        diff = json.loads(zlib.decompress(base64.urlsafe_b64decode(environ["DIRENV_DIFF"])))
+        before, now = dict(diff["p"]), dict(diff["n"])
+    return before | {
+        name: value
+        for name, value in environ.items()
+        if name not in now and not name.startswith("DIRENV_")
+    }
+
+
+def find_linked(
+    home: Path, settings: Iterable[Path], roots: Iterable[Path], own: Iterable[Path] = ()
+) -> dict[Path, Path]:
     """What programs reach in `roots` through links in the home folder, and one link to each.
 
-    A root itself may be among them, and what does not exist yet. A root in a folder of settings
-    leads to itself. Blocking.
+    A root itself may be among them, and what does not exist yet. Settings in a root, and a root
+    that is all settings, lead to themselves. Blocking.
 
     Args:
         home: The home folder.
-        settings: Further folders of settings, which are not below `home` or deep in it.
+        settings: Further settings, which are not below `home` or deep in it.
         roots: The working folders, with links resolved.
+        own: Folders of this program's settings, which are protected if they are in a root.
     """
-    inside = tuple(roots)
-    places = [path.resolve() for path in (home / _CONFIG, home / ".local/bin", *settings)]
-    found = {root: root for root in inside if any(map(root.is_relative_to, places))}
-    for link in _links_from(home, settings, inside):
+    inside, settings, found = tuple(roots), tuple(settings), dict[Path, Path]()
+    for link in _links_from(home, (*settings, *own), inside):
         place, links = trace_links(link)
         for each in (*links, place):
             if any(each.is_relative_to(root) for root in inside):
                 found.setdefault(each, link)
+    places = [real_path(path) for path in settings]
+    for root in inside:
+        is_hidden = _is_hidden_in(real_path(home), root)
+        if any(map(root.is_relative_to, places)) or (
+            is_hidden and not any(root in path.parents for path in found)
+        ):  # what links name is read, and no more
+            found[root] = root
+        else:
+            found |= {path: path for path in places if root in path.parents}
     return found
+
+
+def _is_hidden_in(home: Path, root: Path) -> bool:
+    """Whether `root` is, or is in, a hidden folder of `home` that programs read as they like."""
+    if not root.is_relative_to(home):
+        return False
+    names = root.relative_to(home).parts
+    if not names or not names[0].startswith(".") or names[0] == _CACHE:
+        return False
+    entry = git_entry(root)
+    above = () if entry is None else entry.parent.parent.parts[len(home.parts) :]
+    return _PROJECT_HOMES.isdisjoint(above)
 
 
 def describe_linked(linked: Mapping[Path, Path], roots: Collection[Path]) -> Iterator[str]:
     """What the user and the model are told about `linked`; see `find_linked`."""
-    if within := sorted({link for place, link in linked.items() if place not in roots}):
-        links = ", ".join(map(str, within[:_MOST_NAMED]))
-        more = f" and {len(within) - _MOST_NAMED} more" if len(within) > _MOST_NAMED else ""
-        yield _WITHIN.format(links, more)
+    below = {place: link for place, link in linked.items() if place not in roots}
+    if within := sorted({link for place, link in below.items() if place != link}):
+        yield _WITHIN.format(_first_of(within))
+    if named := sorted(place for place, link in below.items() if place == link):
+        yield _NAMED.format(_first_of(named))
     for root, link in linked.items():
-        if root in roots:
-            yield _SETTINGS.format(root) if link == root else _WHOLE.format(link, root)
+        if root in roots and link != root:
+            yield _WHOLE.format(link, root)
+
+
+def _first_of(named: Sequence[Path]) -> str:
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return ", ".join(map(str, named[:_MOST_NAMED])) + more
 
 
 def _links_from(home: Path, settings: Iterable[Path], roots: Sequence[Path]) -> Iterator[Path]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from agent_tui.regular_files import open_regular_file, read_regular_file
-from agent_tui.safe_paths import is_folder
+from agent_tui.safe_paths import is_folder, real_path
 from agent_tui.sessions.file.kept_files import digest_of
 
 _Stat: TypeAlias = tuple[int, int, int]
@@ -58,15 +58,25 @@ class NoOpenTexts:
 
 @dataclass(slots=True)
 class FileMemory:
-    """The version of each file that the model has seen: resolved path -> content hash."""
+    """The version of each file that the model has seen: resolved path -> content hash.
+
+    Attributes:
+        written: What tools wrote since `take_written`; None for a deleted file.
+    """
 
     seen: dict[Path, str] = field(default_factory=dict[Path, str])
+    written: dict[Path, bytes | None] = field(default_factory=dict[Path, bytes | None])
     _stats: dict[Path, _Stat] = field(default_factory=dict[Path, _Stat])
 
     def remember(self, path: Path, digest: str) -> None:
         """Record that the model knows the version of `path` with this digest."""
         self.seen[path] = digest
         self._stats[path] = _stat(path)
+
+    def take_written(self) -> dict[Path, bytes | None]:
+        """What tools wrote since the last call: the content, or None for a deleted file."""
+        written, self.written = self.written, {}
+        return written
 
     def find_unchanged(self) -> tuple[Path, ...]:
         """The files whose current content the model knows. Reads those touched since then."""
@@ -145,4 +155,4 @@ def _find_named_files(command: str, cwd: Path, most_bytes: int) -> Iterator[Path
     for path in (folder / word for word in words for folder in folders):
         with contextlib.suppress(OSError):
             if path.is_file() and path.stat().st_size <= most_bytes:
-                yield path.resolve()
+                yield real_path(path)

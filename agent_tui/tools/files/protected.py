@@ -1,6 +1,8 @@
 """Files that hold secrets: searches skip them by their names, and reading them asks."""
 
+import codecs
 import fnmatch
+import os
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -41,7 +43,7 @@ _SECRET_PAIR_NAMES = """
     .config/gcloud .config/gh .config/hub .config/op .config/rclone .config/doctl .config/chromium
     .config/google-chrome library/keychains etc/shadow etc/gshadow etc/sudoers etc/sudoers.d
     run/secrets .m2/settings.xml .fly/config.yml .oci/config .kaggle/kaggle.json nuget/nuget.config
-    .envs/.local .envs/.production
+    .envs/.local .envs/.production git-crypt/keys annex/creds
 """
 SECRET_PAIRS = frozenset(
     (first, second)
@@ -55,15 +57,33 @@ _IS_SECRET = re.compile(
     rf"|\.?(?:{'|'.join(map(fnmatch.translate, PLAIN_SECRET_GLOBS))})"
 )
 
-_MOST_READ = 256_000
-_MAY_HOLD_KEY = re.compile(
-    r"(?:.*[^a-z])?(?:(?:api)?keys?|secrets?|credentials?|creds?|tokens?|passw(?:or)?ds?|auth|kube\w*)"
-    r"(?:[^a-z].*)?|.*\.tfvars|.*-[0-9a-f]{12}\.json"
-)
-"""Names of keys, and of much else, so the content decides. The last is how Google names keys."""
+_MOST_READ_BYTES = 4_000_000
+"""Searching them takes a second. Settings are not so long; a dump of them may be."""
 
-_IS_DATA = re.compile(r"\.?[^.]+|.*\.(?:json|tfvars|ini|cfg|conf|properties|ya?ml|toml|xml|txt)")
+_CHUNK, _OVERLAP = 256_000, 16_000
+"""Characters that are searched at a time, and how many of them again with the next ones."""
+
+_MAY_HOLD_KEY = re.compile(
+    r"(?:.*[^a-z])?(?:(?:api)?keys?|secrets?|credentials?|creds?|tokens?|passw(?:or)?ds?|auth|kube\w*"
+    r"|database|rclone)(?:[^a-z].*)?|.*\.tfvars|\.?\w*env(?:[._-](?:local|dev|prod|stag|test)\w*)?"
+)
+"""Names of keys, and of much else, so the content decides: an access to a database, variables."""
+
+_DATA_ENDING = re.compile(r".*\.(?:json|tfvars|ini|cfg|conf|properties|ya?ml|toml|xml|txt)")
+_IS_DATA = re.compile(
+    rf"\.?[^.]+|{_DATA_ENDING.pattern}|.*[.](?:credentials?|secrets?)|.*env[._-]\w+"
+)
 """Code with such a name handles keys, and the project needs it."""
+
+_NEXT_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+_MOST_DATA_BYTES = 64_000
+"""Of a file whose name suggests nothing. A key with the settings that it comes in has 3 kB."""
+
+_ENDS_LIKE_KEY = re.compile(
+    r".+[_.-](?:rsa|dsa|ecdsa|ed25519|asc|cer|crt|gpg|ovpn|pgp|priv|private|sec)"
+)
+"""Endings of certificates and keys: the file counts if a private key is in it."""
 
 _ASSIGNED = re.compile(
     r"^[ \t]*[\"']?([\w.-]+)[\"']?[ \t]*[:=][ \t]*[\"']?"
@@ -133,17 +153,42 @@ def _is_secret(name: str) -> bool:
 
 def may_hold_key(name: str) -> bool:
     """Whether the content decides if a file with this name, if not `is_secret_name`, is a key."""
-    plain = fold_name(name)
+    return _suggests_key(name) or _ENDS_LIKE_KEY.fullmatch(fold_name(name)) is not None
+
+
+def is_data_name(name: str) -> bool:
+    """Whether a file with this name has data or settings: a private key may be among them."""
+    return _DATA_ENDING.fullmatch(fold_name(name)) is not None
+
+
+def _suggests_key(name: str) -> bool:
+    plain = fold_name(_NEXT_WORD.sub("-", name))
     return _MAY_HOLD_KEY.fullmatch(plain) is not None and _IS_DATA.fullmatch(plain) is not None
 
 
 def holds_key(path: Path) -> bool:
-    """Whether the content of a file that `may_hold_key` is one, or a password. Blocking."""
+    """Whether the content of a file that `may_hold_key` is one, or a password. Blocking.
+
+    Of more than 4 MB, nobody knows: that counts as a key. Only a private key counts in a file that
+    is merely data by its name, and in none of more than 64 kB.
+    """
+    is_likely = may_hold_key(path.name)
+    most = _MOST_READ_BYTES if is_likely else _MOST_DATA_BYTES
     try:
         with open_regular_file(path, follow_links=False) as file:
-            text = file.read(_MOST_READ).decode("utf-8", "replace")
+            if os.fstat(file.fileno()).st_size > most:
+                return is_likely
+            content = file.read(most)
     except OSError:
         return False
+    is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text = content.decode("utf-16" if is_utf16 else "utf-8-sig", "replace")
+    starts = range(0, len(text), _CHUNK - _OVERLAP)
+    is_key = _is_key if _suggests_key(path.name) else secret_text.has_private_key
+    return any(is_key(text[start : start + _CHUNK]) for start in starts)
+
+
+def _is_key(text: str) -> bool:
     return (
         secret_text.has_key(text)
         or secret_text.has_password_in_address(text)

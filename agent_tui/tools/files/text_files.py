@@ -458,9 +458,10 @@ class FileChange:
         """
         if self.after is None:
             remove_file(self.path, context.display_name(self.path))
-            return
-        replace_file(self.path, self.after, context)
-        context.files.remember(self.path, digest_of(self.after))
+        else:
+            replace_file(self.path, self.after, context)
+            context.files.remember(self.path, digest_of(self.after))
+        context.files.written[self.path] = self.after
 
 
 def intent_for(title: str, *changes: FileChange) -> Intent:

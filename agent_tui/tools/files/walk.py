@@ -14,7 +14,7 @@ from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from agent_tui.regular_files import open_regular_file
-from agent_tui.safe_paths import path_from
+from agent_tui.safe_paths import path_from, real_path
 
 _MAX_IGNORE_BYTES = 1_000_000
 _ALWAYS_SKIPPED = frozenset({".git", ".hg", ".svn", ".jj"})
@@ -85,7 +85,7 @@ def near_names(path: Path, cwd: Path, limit: int = 3) -> list[str]:
     """
     siblings = [entry.name for entry in _entries(path.parent)]
     near = [path.parent / name for name in difflib.get_close_matches(path.name, siblings, limit)]
-    root = cwd.resolve()
+    root = real_path(cwd)
     if len(near) < limit and path.is_relative_to(root):
         for file in walk_files(root, deadline=time.monotonic() + 0.3):
             if file.entry.name == path.name and (root / file.relative) not in near:

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from agent_tui.messages import AssistantMessage
-from agent_tui.safe_paths import resolve_path
+from agent_tui.safe_paths import real_path, resolve_path
 from agent_tui.sessions.entries import Entry, MessageEntry, RepositoryState, milliseconds
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.outputs import action_of
@@ -86,7 +86,7 @@ class RepositoryReader:
 
 def _folders(path: Sequence[Entry], cwd: Path) -> Iterator[Path]:
     """The folders of changed files and of commands, that of `cwd` first, then the newest first."""
-    yield cwd.resolve()
+    yield real_path(cwd)
     messages = (entry.message for entry in reversed(path) if isinstance(entry, MessageEntry))
     replies = (message for message in messages if isinstance(message, AssistantMessage))
     for reply in islice(replies, _MOST_REPLIES):

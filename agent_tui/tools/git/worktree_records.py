@@ -15,9 +15,9 @@ from agent_tui.atomic_files import replace_private_file
 from agent_tui.file_locks import FileLock, LockHeldError, LockOwner
 from agent_tui.paths import cwd_slug, make_private_dir
 from agent_tui.regular_files import read_regular_file
-from agent_tui.safe_paths import git_entry, is_folder
+from agent_tui.safe_paths import git_entry, is_folder, real_path
+from agent_tui.tools.git.places import git_place
 from agent_tui.tools.git.worktree import Worktree, WorktreeState
-from agent_tui.tools.sandbox.git_controls import git_place
 
 _SUFFIX = ".json"
 
@@ -123,7 +123,7 @@ def project_folders_elsewhere(records: WorktreeRecords, cwd: Path) -> tuple[Path
 
     Sessions in them are of the same project. Only reads files; git is not run.
     """
-    resolved = cwd.resolve()
+    resolved = real_path(cwd)
     place = git_place(resolved)
     if place is None:
         return ()
@@ -139,7 +139,7 @@ def main_folder(folder: Path) -> Path:
 
     Only reads files; git is not run.
     """
-    place = git_place(folder.resolve())
+    place = git_place(real_path(folder))
     return place.folder.parent if place is not None and place.folder.name == ".git" else folder
 
 

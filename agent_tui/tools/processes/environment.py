@@ -37,8 +37,8 @@ _QUIET: Final[Mapping[str, str]] = {
 }
 """Nobody is there to page through output or to answer."""
 
-_NAME_IN_VALUE: Final = re.compile(r"([\w.-]+)=(?![$<{*])[^\s;]")
-"""A name with a value, as in ``MAVEN_OPTS=-Dhttps.proxyPassword=x``."""
+_NAME_IN_VALUE: Final = re.compile(r'([\w.-]+)(?:=|"\s*:\s*")(?![$<{*])[^\s;"]')
+"""A name with a value, as in ``MAVEN_OPTS=-Dhttps.proxyPassword=x``, or in JSON."""
 
 _GIT_SETTINGS: Final = (("core.fsmonitor", "false"),)
 """Otherwise ``git status`` runs a program that the repository's configuration names."""
@@ -57,6 +57,7 @@ _QUIET_GIT: Final[Mapping[str, str]] = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
 }
 
 

@@ -13,8 +13,8 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -215,6 +215,7 @@ class ProcessKeeper:
         self._fall = None if confinement is None else self._kill
         self._wall: _GuardedProcess | None = None
         self._is_killed = False
+        self._groups = 0
         self._control: socket.socket | None = None
         self._sending = threading.Lock()
         self._finish: weakref.finalize[..., ProcessKeeper] | None = None
@@ -223,6 +224,11 @@ class ProcessKeeper:
     def is_over(self) -> bool:
         """Whether the sandbox was started and has ended, or is being killed."""
         return self._wall is not None and (self._is_killed or self._wall.is_over)
+
+    @property
+    def is_in_use(self) -> bool:
+        """Whether a group of children runs that is not vital."""
+        return self._groups > 0
 
     def start(self) -> None:
         """Start the keeper process, if it has not been started.
@@ -280,6 +286,7 @@ class ProcessKeeper:
         environ: Mapping[str, str],
         stdin: bytes | None = None,
         keeps_stderr: bool = True,
+        is_vital: bool = False,
     ) -> AsyncGenerator[Child, None]:
         """Start `argv` as the leader of a new session.
 
@@ -292,15 +299,18 @@ class ProcessKeeper:
             environ: The complete environment.
             stdin: Its input; None is ``/dev/null``.
             keeps_stderr: Whether stderr is part of the output; otherwise it is discarded.
+            is_vital: Whether it is continued if something stops it, and a sandbox ends with it.
 
         Raises:
             ToolError: The program or the folder does not exist.
         """
         order = self._order(argv, cwd, environ, keeps_stderr=keeps_stderr)
+        order["goes_on"] = is_vital
         reading, writing = os.pipe()
         with ExitStack() as handles:
             handles.callback(os.close, writing)
             output, transport = await _reader(reading)
+            self._groups += not is_vital
             try:
                 given = [writing]
                 if stdin is not None:
@@ -308,8 +318,10 @@ class ProcessKeeper:
                 lifeline = self._lifeline(given, order)
                 handles.close()
                 async with _running(lifeline, order, self._fall) as process:
-                    yield Child(output, process)
+                    with self._falling_with(process.ending) if is_vital else nullcontext():
+                        yield Child(output, process)
             finally:
+                self._groups -= not is_vital
                 transport.close()
 
     @asynccontextmanager
@@ -348,6 +360,19 @@ class ProcessKeeper:
                     stdin.close()
                     await asyncio.wait((process.ending,), timeout=_GOODBYE_S)
 
+    @contextmanager
+    def _falling_with(self, ending: "asyncio.Future[int]") -> Generator[None]:
+        """Kill the sandbox, if this keeper is in one, once `ending` is known in the block."""
+
+        def fall(_ending: "asyncio.Future[int]") -> None:
+            self._kill()
+
+        ending.add_done_callback(fall)
+        try:
+            yield
+        finally:
+            ending.remove_done_callback(fall)
+
     def _kill(self) -> None:
         """Kill the sandbox: a command may have stopped the process that starts the others."""
         if self._wall is not None:
@@ -364,6 +389,7 @@ class ProcessKeeper:
             keeps_stderr=keeps_stderr,
             most_processes=self._most_processes,
             numbers=[],
+            goes_on=False,
         )
 
     def _lifeline(self, handles: Sequence[int], order: Order) -> socket.socket:
@@ -416,6 +442,7 @@ class ProcessKeeper:
             keeps_stderr=True,
             most_processes=0,  # each command inside has its own limit
             numbers=list(wall.handles),
+            goes_on=True,
         )
         with Path(os.devnull).open("wb") as nowhere:
             return self._start_guarded(

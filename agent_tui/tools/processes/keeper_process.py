@@ -65,7 +65,8 @@ class Order(TypedDict):
     """What to start: program and arguments, working folder, complete environment.
 
     With more than `most_processes` at a time, all of them are killed (on Linux); 0 is no limit.
-    `numbers` are those under which the command gets the last descriptors that were sent.
+    `numbers` are those under which the command gets the last descriptors that were sent. A command
+    that `goes_on` is continued if something stops it.
     """
 
     argv: list[str]
@@ -74,6 +75,7 @@ class Order(TypedDict):
     keeps_stderr: bool
     most_processes: int
     numbers: list[int]
+    goes_on: bool
 
 
 class KeeperReply(TypedDict, total=False):
@@ -158,6 +160,7 @@ class _Guardian:
         self._lifeline = lifeline
         self._handles = handles
         self._leader = 0
+        self._goes_on = False
 
     def run(self) -> bool:
         """Start the command and wait for its end; returns whether nothing of it is left."""
@@ -166,6 +169,7 @@ class _Guardian:
                 order: Order = json.loads(orders.readline())
             most = order["most_processes"]
             census = _Census(most) if most and _IS_LINUX else None
+            self._goes_on = order["goes_on"]
             self._leader = _start(order, self._handles)
         except (OSError, ValueError) as error:
             why = (error.strerror if isinstance(error, OSError) else None) or str(error)
@@ -205,7 +209,7 @@ class _Guardian:
         """Whether any process of the command runs; on Linux, orphans are our children."""
         try:
             while True:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status = _wait_for_any(goes_on=self._goes_on)
                 if pid == 0:
                     return True
                 if pid == self._leader:
@@ -297,11 +301,30 @@ def _note(telling: socket.socket, what: bytes) -> bool:
     return True
 
 
+def _wait_for_any(*, goes_on: bool) -> tuple[int, int]:
+    """A child that has ended, and its status; 0 if none has.
+
+    Args:
+        goes_on: Whether stopped children are continued.
+
+    Raises:
+        ChildProcessError: There is no child.
+    """
+    while True:
+        pid, status = os.waitpid(-1, os.WNOHANG | (os.WUNTRACED if goes_on else 0))
+        if not (pid and os.WIFSTOPPED(status)):
+            return pid, status
+        _signal_all([pid], signal.SIGCONT)
+
+
 def _reap() -> dict[int, int]:
-    """The children that have ended, with their exit codes."""
+    """The children that have ended, with their exit codes.
+
+    A command can stop a guardian, which is continued: the kernel reports it like an end.
+    """
     ended: dict[int, int] = {}
     with suppress(ChildProcessError):
-        while (child := os.waitpid(-1, os.WNOHANG))[0]:
+        while (child := _wait_for_any(goes_on=True))[0]:
             ended[child[0]] = os.waitstatus_to_exitcode(child[1])
     return ended
 

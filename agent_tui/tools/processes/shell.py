@@ -145,6 +145,7 @@ class ShellCommand:
         self._began = time.monotonic()
         self._ended: float | None = None
         self._left: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._moved: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._run(keeper))
 
     @property
@@ -156,6 +157,16 @@ class ShellCommand:
     def elapsed_s(self) -> float:
         """How long it has been running, or ran, in seconds."""
         return (self._ended or time.monotonic()) - self._began
+
+    @property
+    def is_moved(self) -> bool:
+        """Whether the user moved it to the background."""
+        return self._moved.done()
+
+    def move(self) -> None:
+        """Let nobody wait for it any longer: it is to go on in the background."""
+        if not self._moved.done():
+            self._moved.set_result(None)
 
     def call_when_over(self, on_end: Callable[[], None]) -> None:
         """Call `on_end` when all of it has ended."""
@@ -183,9 +194,9 @@ class ShellCommand:
         """As `wait`, but only until the shell ends, plus a moment for what it left running.
 
         Returns:
-            Whether the shell has ended.
+            Whether the shell has ended, or the command was moved to the background.
         """
-        ends = (self._task, self._left)
+        ends = (self._task, self._left, self._moved)
         done, _ = await asyncio.wait(ends, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
         await self.wait(0)
         return bool(done)

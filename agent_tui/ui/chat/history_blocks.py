@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from agent_tui.agent.part import Part
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
+from agent_tui.commands.attached_files import describe_attached
 from agent_tui.commands.command_output import command_output
 from agent_tui.messages import (
     AssistantMessage,
@@ -160,7 +161,8 @@ def _add_message(
 def user_block(message: UserMessage) -> UserBlock:
     """A user message as a block."""
     images = tuple(image.data for image in message.images)
-    return UserBlock(without_attachments(message.text), images)
+    text = message.text
+    return UserBlock(without_attachments(text), images, describe_attached(text))
 
 
 def _reply_blocks(message: AssistantMessage) -> Iterable[Block]:

@@ -1,4 +1,4 @@
-"""Lines between chat and prompt: activity, plan, queue, a cold cache, the tour, features."""
+"""Lines between chat and prompt: activity, plan, queue, a cold cache, a demo, features."""
 
 import time
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from agent_tui.agent.compaction.cache_clock import ColdPrice
+from agent_tui.commands.core.demo import Demo
 from agent_tui.commands.core.short_words import short_count
-from agent_tui.commands.tour import TOUR, step_after
 from agent_tui.durations import format_duration, format_remaining
 from agent_tui.events import AgentEvent, FeatureEvent, Standing
 from agent_tui.key_actions import keys_in_force
@@ -28,6 +28,8 @@ SHOWN_AFTER_S = 0.3
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _FRAMES_PER_S = 10
 _FRAME_CELLS = 2
+_LONG_COMMAND_S = 5.0
+"""From then on the line says how to move a command to the background."""
 _CHARS_PER_TOKEN = 4
 """Rough, for the running count only; the status bar shows the provider's count."""
 
@@ -40,7 +42,8 @@ class ActivityState:
     last, and may take a second row. `can_stop`: Esc ends it. `round` says where in a loop it is.
     Time stops while waiting for the user, since `paused_at` (0 while something runs).
     `awaited_since` is when the last words of the model came, where they are long in coming; else 0.
-    `ends_at_s` is when a wait for a limit ends, in seconds since 1970; else 0.
+    `ends_at_s` is when a wait for a limit ends, in seconds since 1970; else 0. `command_since` is
+    when a command of the model began, 0 if none runs.
     """
 
     label: str
@@ -53,6 +56,7 @@ class ActivityState:
     paused_at: float = 0.0
     awaited_since: float = 0.0
     ends_at_s: float = 0.0
+    command_since: float = 0.0
 
     def with_pause(self, now: float) -> "ActivityState":
         """The state while waiting for the user."""
@@ -86,6 +90,8 @@ def activity_text(state: ActivityState, now: float, wall_s: float = 0.0) -> str:
         parts.append(f"↓{short_count(state.output_chars // _CHARS_PER_TOKEN)} tokens")
     if state.can_stop:
         parts.append(keys_in_force().hint("interrupt", "stops"))
+    if state.command_since and now - state.command_since >= _LONG_COMMAND_S:
+        parts.append(keys_in_force().hint("background", "moves it to the background"))
     if state.detail:
         parts.append(state.detail)
     return " · ".join(parts)
@@ -211,53 +217,55 @@ MAX_QUEUED = 4
 _LOOKS_EVERY_S = 10.0
 
 
-class TourView(Static):
+class StepsView(Static):
     """Says what to do next, and has the prompt suggest it.
 
     Args:
         prompt: Suggests what a step sends.
-        is_tour: Whether there is a tour; it is hidden else.
+        demo: The demo with the steps; None hides this.
     """
 
-    def __init__(self, prompt: Prompt, *, is_tour: bool) -> None:
-        super().__init__(id="tour", markup=False)
+    def __init__(self, prompt: Prompt, demo: Demo | None) -> None:
+        super().__init__(id="steps", markup=False)
         self._prompt = prompt
-        self._is_tour = is_tour
+        self._demo = demo
         self._step = 0
         self.display = False
 
     def on_mount(self) -> None:
-        """Show the first step, if this is a tour."""
-        self.turn(self._is_tour)
+        """Show the first step, if this is a demo."""
+        self.turn(self._demo is not None)
 
     def turn(self, is_shown: bool | None = None) -> bool:
-        """Show or hide the tour (None: toggle); false if there is no tour."""
-        if self._is_tour:
+        """Show or hide the steps (None: toggle); false if there are none."""
+        if self._demo is not None:
             self.display = not self.display if is_shown is None else is_shown
             self.show_step()
-        return self._is_tour
+        return self._demo is not None
 
     def follow(self, event: AgentEvent) -> None:
         """Advance when the present step is done."""
-        step = step_after(self._step, event)
+        step = self._demo.step_after(self._step, event) if self._demo is not None else 0
         if step != self._step:
             self._step = step
             self.show_step()
 
     def show_step(self) -> None:
         """Show the present step with the present keys; nothing after the last."""
-        if self._step >= len(TOUR):
+        demo = self._demo
+        count = len(demo.steps) if demo is not None else 0
+        if self._step >= count:
             self.display = False
-        if not self.display:
+        if demo is None or not self.display:
             self._prompt.suggest("")
             return
-        step = TOUR[self._step]
+        step = demo.steps[self._step]
         self._prompt.suggest(step.draft)
         self.update(
             Content.assemble(
-                (f"Tour {self._step + 1}/{len(TOUR)}", "$text-accent"),
+                (f"{demo.name} {self._step + 1}/{count}", "$text-accent"),
                 (f"  {step.title}", "bold"),
-                ("  /tour hides this", "$foreground-muted"),
+                (f"  {demo.command} hides this", "$foreground-muted"),
                 "\n",
                 (step.shown, "$foreground"),
             )

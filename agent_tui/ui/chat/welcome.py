@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agent_tui._version import __version__
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.demo import own_demo
 from agent_tui.commands.core.known_models import first_steps, trial_note
 from agent_tui.commands.core.short_words import count_text, short_path
 from agent_tui.commands.permissions import MODES
@@ -33,12 +34,14 @@ def welcome_block(options: UiOptions, sessions: tuple[StartRow, ...] = ()) -> We
     if conversation.withheld_files:
         names = _names(file.path for file in conversation.withheld_files)
         facts.append(("not loaded", f"{names} (/memory says why)"))
-    if note := options.welcome or trial_note(conversation.model_info):
+    demo, offered = options.demo, own_demo()
+    if note := demo.notice if demo is not None else trial_note(conversation.model_info):
         facts.append(("note", note))
-    steps = enumerate(first_steps(conversation.model_info))
+    demos = ((offered.command, offered.about),) if offered is not None else ()
+    steps = enumerate(first_steps(conversation.model_info, demos))
     hints = tuple(_start_row(step, is_first=place == 0) for place, step in steps)
     return WelcomeBlock(
-        f"agent-tui {__version__}", tuple(facts), () if options.is_demo else hints, sessions
+        f"agent-tui {__version__}", tuple(facts), hints if demo is None else (), sessions
     )
 
 

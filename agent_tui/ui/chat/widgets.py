@@ -11,7 +11,7 @@ from agent_tui.ui.chat.lines_above_prompt import (
     FeatureLines,
     PlanView,
     QueueView,
-    TourView,
+    StepsView,
 )
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
@@ -28,7 +28,7 @@ class ChatWidgets:
         standing: What features show above the prompt.
         approval: The question whether a tool call may run.
         queue: Messages that wait for the running turn.
-        tour: The step of the tour that is due.
+        steps: The step of the demo that is due.
         cold: What the next message costs with a cold cache.
         activity: What runs, and the hint.
         prompt: Where the user writes.
@@ -40,7 +40,7 @@ class ChatWidgets:
     standing: FeatureLines
     approval: ApprovalPanel
     queue: QueueView
-    tour: TourView
+    steps: StepsView
     cold: ColdLine
     activity: ActivityLine
     prompt: Prompt
@@ -55,7 +55,7 @@ class ChatWidgets:
             self.standing,
             self.approval,
             self.queue,
-            self.tour,
+            self.steps,
             self.cold,
             self.activity,
         )

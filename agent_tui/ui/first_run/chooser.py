@@ -16,10 +16,10 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 from textual.worker import Worker
 
+from agent_tui.commands.core.demo import Demo
 from agent_tui.commands.core.front import ModelSource
 from agent_tui.errors import AgentTuiError
-from agent_tui.local_models.model import Offer
-from agent_tui.providers.accounts.device import Account, how_to_enter
+from agent_tui.providers.accounts import Account, how_to_enter
 from agent_tui.providers.base import FoundModel, ModelRef
 from agent_tui.providers.kept_keys import KEEPABLE
 from agent_tui.providers.keys import key_variable
@@ -31,7 +31,7 @@ from agent_tui.ui.first_run.model_options import (
     first_run_options,
     option_lines,
 )
-from agent_tui.ui.options import FirstRun, KeyChoice, LocalModels
+from agent_tui.ui.options import FirstRun, KeyChoice, ModelOffer
 from agent_tui.ui.parts import FieldRow, KeysLine
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.modal import Modal
@@ -43,9 +43,9 @@ _ASKS_NAME = "The model's full name, with its provider first:"
 _NAME_EXAMPLE = "groq/llama-3.3-70b-versatile"
 _ASKS_ADDRESS = "The server's URL:"
 _ADDRESS_EXAMPLE = "http://127.0.0.1:8080/v1"
-_WAYS_TO_KEEP_ADDRESS = (
-    "agent-tui uses it for this run. To keep it, run agent-tui config set base_url URL. If it "
-    "needs a key, start agent-tui with --base-url and --api-key-env."
+_ADDRESS_IS_KEPT = (
+    "The next start uses it, too: it is kept in your config.toml. If it needs a key, start "
+    "agent-tui with --base-url and --api-key-env."
 )
 
 
@@ -57,11 +57,11 @@ class UseModel:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeTour:
-    """Show the scripted tour."""
+class TakeDemo:
+    """Show the demo."""
 
 
-FirstRunResult: TypeAlias = UseModel | TakeTour
+FirstRunResult: TypeAlias = UseModel | TakeDemo
 AskForModel: TypeAlias = Callable[[Screen[ModelRef]], Coroutine[None, None, ModelRef | None]]
 _Asked: TypeAlias = KeyChoice | Account | Literal["model name", "address"] | None
 
@@ -83,7 +83,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
     Args:
         offered: The ways to a model.
         models: Answers which models can be used at once.
-        local: The built-in model, if it is to be offered.
+        local: The model to download, if there is one.
         ask: Shows another screen above this one and returns the model it was left with.
         clock: Monotonic seconds.
         quiet_s: Seconds without a key before Enter or a click chooses: what was meant for the
@@ -101,7 +101,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
         self,
         offered: FirstRun,
         models: ModelSource,
-        local: LocalModels | None,
+        local: ModelOffer | None,
         ask: AskForModel,
         clock: Callable[[], float] = time.monotonic,
         quiet_s: float = QUIET_S,
@@ -122,7 +122,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
     def compose(self) -> ComposeResult:
         """What is missing, then the options or the field for a name or a key."""
         with Vertical(id="first-run", classes="frame"):
-            title = "Welcome to agent-tui" if self._offered.has_tour else "Choose a model"
+            title = "Welcome to agent-tui" if self._offered.is_start else "Choose a model"
             yield Static(title, id="page-title", markup=False)
             yield Static(id="first-run-text", markup=False)
             yield FirstRunList(id="first-run-list", markup=False, compact=True)
@@ -159,8 +159,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
         """Show the options, those of `found` first; keeps the highlighted one."""
         place = self._list.highlighted
         present = self._options[place] if place else None  # the first one was not moved to
-        offer = self._local.offer if self._local is not None else None
-        self._options = first_run_options(found, self._offered, offer)
+        self._options = first_run_options(found, self._offered, self._local)
         self._fill()
         self._list.highlighted = self._options.index(present) if present in self._options else 0
 
@@ -203,30 +202,23 @@ class FirstRunScreen(Modal[FirstRunResult]):
         match option:
             case KeyChoice() | Account():
                 self._ask(option)
-            case FoundModel(ref) if ref.provider == "local" and self._local_problem:
-                self._open_pull()
+            case FoundModel(ref) if ref.is_local and self._local and not self._local.can_run():
+                self._open_offer(self._local)
             case FoundModel(ref):
                 self.dismiss(UseModel(ref))
             case AllModels():
                 self._open_all_models()
-            case Offer():
-                self._open_pull()
+            case ModelOffer():
+                self._open_offer(option)
             case "other provider":
                 self._ask("model name")
             case "own server":
                 self._ask("address")
-            case "tour":
-                self.dismiss(TakeTour())
+            case Demo():
+                self.dismiss(TakeDemo())
 
-    @property
-    def _local_problem(self) -> str:
-        return self._local.problem if self._local is not None else ""
-
-    def _open_pull(self) -> None:
-        from agent_tui.ui.screens.pull import PullScreen
-
-        assert self._local is not None
-        self.run_worker(self._go_on_from(PullScreen(self._local, self._clock)), group="ask")
+    def _open_offer(self, offer: ModelOffer) -> None:
+        self.run_worker(self._go_on_from(offer.make_screen(self._clock)), group="ask")
 
     def _open_all_models(self) -> None:
         from agent_tui.ui.screens.listing import ModelPicker
@@ -339,7 +331,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
                 field.placeholder = _NAME_EXAMPLE
             case "address":
                 field.placeholder = _ADDRESS_EXAMPLE
-                self._note(_WAYS_TO_KEEP_ADDRESS)
+                self._note(_ADDRESS_IS_KEPT)
             case None:
                 pass
         self.query_one(FieldRow).display = field.display = has_field
@@ -365,7 +357,7 @@ class FirstRunScreen(Modal[FirstRunResult]):
                 is_found = any(isinstance(option, FoundModel) for option in self._options)
                 text = _LOOKING if self._is_looking else _SOME_FOUND if is_found else _NOTHING_RUNS
                 last = min(len(self._options), MAX_NUMBER)
-                leave = "esc look around" if self._offered.has_tour else "esc close"
+                leave = "esc look around" if self._offered.is_start else "esc close"
                 keys = f"↑↓ move · enter or 1-{last} choose · r look again · {leave}"
         self.query_one("#first-run-text", Static).update(safe_text(text, keep_newlines=False))
         self.query_one("#page-keys", KeysLine).update(keys)

@@ -6,12 +6,12 @@ from typing import Literal, TypeAlias, assert_never
 
 from textual.content import Content
 
-from agent_tui.commands.core.short_words import short_count, short_via
-from agent_tui.local_models.model import Offer, size_text
-from agent_tui.providers.accounts.device import Account
+from agent_tui.commands.core.demo import Demo
+from agent_tui.commands.core.short_words import short_count, short_via, size_text
+from agent_tui.providers.accounts import Account
 from agent_tui.providers.base import FoundModel
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.options import FirstRun, KeyChoice
+from agent_tui.ui.options import FirstRun, KeyChoice, ModelOffer
 
 SHOWN_PER_SOURCE = 3
 """Models of one server, or with one key, in the chooser itself."""
@@ -36,19 +36,20 @@ FirstRunOption: TypeAlias = (
     | AllModels
     | KeyChoice
     | Account
-    | Offer
-    | Literal["other provider", "own server", "tour"]
+    | ModelOffer
+    | Demo
+    | Literal["other provider", "own server"]
 )
 
 
 def first_run_options(
-    found: Sequence[FoundModel], offered: FirstRun, offer: Offer | None
+    found: Sequence[FoundModel], offered: FirstRun, offer: ModelOffer | None
 ) -> tuple[FirstRunOption, ...]:
     """All options, best first.
 
     What works at once leads: models with a key, of running servers, then of this machine; of
     many at one place those that are loaded. Then come keys to paste, servers, and accounts to
-    sign in to. What always works but does little is last: the built-in model and the tour.
+    sign in to. What always works but does little is last: the built-in model and the demo.
     """
     ready = sorted(found, key=_rank)
     shown: list[FoundModel] = []
@@ -57,13 +58,11 @@ def first_run_options(
         loaded_first = sorted(models, key=lambda model: model.state != _LOADED)
         shown += loaded_first[:SHOWN_PER_SOURCE]
     hidden = (AllModels(len(ready) - len(shown)),) if len(ready) > len(shown) else ()
-    is_pulled = offer is not None and any(
-        _is_local(model) and model.ref.model_id == offer.name for model in ready
-    )
-    offers = (offer,) if offer is not None and not is_pulled else ()
+    is_there = offer is not None and any(model.ref == offer.model for model in ready)
+    offers = (offer,) if offer is not None and not is_there else ()
     signed_in = {model.via for model in ready}
     accounts = (one for one in offered.accounts if one.title not in signed_in)
-    tour: tuple[Literal["tour"], ...] = ("tour",) if offered.has_tour else ()
+    demos = (offered.demo,) if offered.demo is not None else ()
     return (
         *shown,
         *hidden,
@@ -72,18 +71,14 @@ def first_run_options(
         "own server",
         *accounts,
         *offers,
-        *tour,
+        *demos,
     )
 
 
 def _rank(model: FoundModel) -> int:
-    if _is_local(model):
+    if model.ref.is_local:
         return 2
     return 1 if model.ref.base_url else 0
-
-
-def _is_local(model: FoundModel) -> bool:
-    return model.ref.provider == "local"
 
 
 def option_lines(
@@ -131,20 +126,16 @@ def _words(option: FirstRunOption) -> tuple[str, tuple[str, ...]]:
             label, details = f"{option.hidden_count} more", ["all models found, as in /model"]
         case KeyChoice():
             label, details = f"Paste a key: {option.label}", [f"or set {option.env_name}"]
-        case Offer():
-            label = f"Get {option.title.partition(' (')[0]}"  # how it is quantised comes later
-            details = [
-                f"{size_text(option.download_bytes)}, {option.licence}, no key",
-                option.summary,
-            ]
+        case ModelOffer():
+            label, details = option.choice, [*option.details]
         case "other provider":
             label, details = "Use another provider", ["a model's full name, and its key"]
         case "own server":
             label, details = "Use your own server", ["its URL; any OpenAI-compatible server"]
         case Account():
             label, details = f"Sign in: {option.title}", ["an account you already have"]
-        case "tour":
-            label, details = "Take the tour", ["scripted; no model and no key needed"]
+        case Demo():
+            label, details = option.choice, [option.needs]
         case _:
             assert_never(option)
     one_line = [safe_text(text, keep_newlines=False) for text in (label, *details)]
@@ -153,7 +144,7 @@ def _words(option: FirstRunOption) -> tuple[str, tuple[str, ...]]:
 
 def _what_it_is(model: FoundModel) -> str:
     """Where it is, whether it is loaded or its size, and its window."""
-    is_local = _is_local(model)
+    is_local = model.ref.is_local
     size = size_text(model.size_bytes) if is_local and model.size_bytes else ""
     about = "about " if model.info.source == "guess" else ""
     window = f"{about}{short_count(model.info.window)} tokens"
@@ -163,4 +154,4 @@ def _what_it_is(model: FoundModel) -> str:
 
 def _has_own_server(model: FoundModel) -> bool:
     """Whether the model is named by its server; the provider is then only the protocol."""
-    return bool(model.ref.base_url) or _is_local(model)
+    return bool(model.ref.base_url) or model.ref.is_local

@@ -1,9 +1,10 @@
 """Getting a first model: the chooser, the pull that was asked for, and warming a model up."""
 
+import asyncio
 from contextlib import nullcontext
 
 from agent_tui.errors import AgentTuiError
-from agent_tui.providers.base import ModelRef
+from agent_tui.providers.base import LOCAL, ModelRef
 from agent_tui.ui.event_view import EventView
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.terminal.outcome import UiOutcome
@@ -14,7 +15,7 @@ class ModelSetup:
     """Offers the ways to a model and gets the chosen one ready.
 
     Args:
-        window: Shows the chooser, and is left for the tour.
+        window: Shows the chooser, and is left for the demo.
         options: The models there are, and the conversation that is to use one.
         view: Shows what came of it.
     """
@@ -26,12 +27,12 @@ class ModelSetup:
 
     async def at_start(self) -> None:
         """Offer the pull requested at the start; else the chooser if no model is set."""
-        if not await self._pull() and not self._options.is_demo:
+        if not await self._pull() and self._options.demo is None:
             await self.choose()
 
     async def choose(self) -> bool:
         """Show the chooser; false if the program started with a model, so that there is none."""
-        from agent_tui.ui.first_run.chooser import FirstRunScreen, TakeTour, UseModel
+        from agent_tui.ui.first_run.chooser import FirstRunScreen, TakeDemo, UseModel
 
         options = self._options
         if options.first_run is None:
@@ -47,9 +48,11 @@ class ModelSetup:
         match await self._window.ask(chooser):
             case UseModel(model):
                 self._use(model)
-            case TakeTour():
-                self._window.leave(UiOutcome(wants="demo"))
-            case None if not options.is_demo:
+                if model.base_url:
+                    await self._keep_server(model)
+            case TakeDemo():
+                self._window.leave(UiOutcome(wants_demo=True))
+            case None if options.demo is None:
                 self._view.say(
                     "No model is set up. Use /model or send a message to see your options.",
                     "warning",
@@ -58,14 +61,18 @@ class ModelSetup:
                 pass
         return True
 
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a model other than the demo's."""
+        demo, name = self._options.demo, self._options.runtime.conversation.model.name
+        return bool(name) and (demo is None or name != demo.model.name)
+
     async def _pull(self) -> bool:
         """Ask for the pull of the built-in model; true if there is a model now."""
         options = self._options
         if not options.pull_first or options.local is None:
             return False
-        from agent_tui.ui.screens.pull import PullScreen
-
-        model = await self._window.ask(PullScreen(options.local, options.clock))
+        model = await self._window.ask(options.local.make_screen(options.clock))
         if model is not None:
             self._use(model)
         elif options.first_run is None:
@@ -75,6 +82,21 @@ class ModelSetup:
                 "warning",
             )
         return model is not None
+
+    async def _keep_server(self, model: ModelRef) -> None:
+        """Have the next start use `model` and its server."""
+        from agent_tui.config.user_file import setting_named
+
+        editor = self._options.services.settings
+        if editor is None:
+            return
+        try:
+            for name, value in (("base_url", model.base_url), ("model", model.name)):
+                await asyncio.to_thread(editor.set, setting_named(name), [value])
+        except AgentTuiError as error:
+            self._view.say(f"The server is not kept for the next start: {error}", "warning")
+        else:
+            self._view.say(f"Kept for the next start, in {editor.file.path}: this server and model")
 
     def _use(self, model: ModelRef) -> None:
         """Use a model that was just set up, and prepare it while the user types."""
@@ -90,7 +112,7 @@ class ModelSetup:
     async def _warm_up(self) -> None:
         """Report slow loading and errors."""
         model = self._options.runtime.conversation.model
-        is_slow = model.provider == "local"
+        is_slow = model.provider == LOCAL
         label = f"Loading {model.model_id}"
         try:
             with self._view.loading(label) if is_slow else nullcontext():

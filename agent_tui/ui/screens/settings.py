@@ -18,9 +18,10 @@ from agent_tui.commands.core.front import Choice, Front, Listing, ScreenControls
 from agent_tui.commands.core.plugin_kinds import spec_with_plugins
 from agent_tui.commands.core.plugins import Plugins
 from agent_tui.commands.settings import short_origin, value_text
-from agent_tui.config import LoadedSettings, Settings, TerminalStateSetting
+from agent_tui.config import Settings, TerminalStateSetting
 from agent_tui.config.json_schema import template_text, toml_text
 from agent_tui.config.keys import SettingKey, join_key
+from agent_tui.config.loading import LoadedSettings
 from agent_tui.config.specs import SettingSpec, setting_specs, spec_of, value_at
 from agent_tui.config.user_file import SettingsEditor
 from agent_tui.errors import AgentTuiError

@@ -272,7 +272,7 @@ class StatusView:
     def _badge(self) -> str:
         if self._options.runtime.conversation.log.is_read_only:
             return "read-only"
-        return "demo" if self._options.is_demo else ""
+        return "demo" if self._options.demo is not None else ""
 
     @property
     def _doing(self) -> Doing:

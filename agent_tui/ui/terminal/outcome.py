@@ -1,7 +1,6 @@
 """How the screen was left."""
 
 from dataclasses import dataclass
-from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -10,10 +9,10 @@ class UiOutcome:
 
     Args:
         exit_code: For the shell.
-        wants: ``demo`` if the user chose the scripted tour.
+        wants_demo: Whether the user chose the demo.
         error: Why the program could not start; for whoever ran it.
     """
 
     exit_code: int = 0
-    wants: Literal["", "demo"] = ""
+    wants_demo: bool = False
     error: Exception | None = None

@@ -48,7 +48,8 @@ def run_ui(
             size = shutil.get_terminal_size()
             said = last_screens(app.view.widgets.transcript.blocks, size.columns, size.lines)
             write_out(f"{said}\n\n" if said else "")
-        write_out(hint)
+        left = (safe_text(line, keep_newlines=False) for line in app.controller.left)
+        write_out("".join(f"{line}\n" for line in (*left, hint.rstrip("\n"))))
     return outcome
 
 

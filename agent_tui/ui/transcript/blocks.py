@@ -16,10 +16,11 @@ ToolStatus: TypeAlias = Literal["running", "ok", "nothing", "error", "denied", "
 
 @dataclass(frozen=True, slots=True)
 class UserBlock:
-    """What the user said, and the images that went with it: their files in base64."""
+    """What the user said, and what went with it: images in base64, and a line for each file."""
 
     text: str
     images: tuple[str, ...] = ()
+    attached: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

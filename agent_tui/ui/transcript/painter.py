@@ -9,7 +9,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
-from agent_tui.commands.command_output import SHOWN_LINES
+from agent_tui.commands.command_output import LEAST_FOLDED, SHOWN_LINES
 from agent_tui.commands.event_lines import turn_facts_line
 from agent_tui.events import NoticeSubject
 from agent_tui.key_actions import keys_in_force
@@ -41,7 +41,13 @@ from agent_tui.ui.transcript.blocks import (
 from agent_tui.ui.transcript.code import CodePainter
 from agent_tui.ui.transcript.markdown import MAX_MEASURE, MarkdownPainter, MarkdownStream
 from agent_tui.ui.transcript.thumbnail import MAX_ROWS, picture_lines
-from agent_tui.ui.transcript.tool_lines import Measures, bash_lines, tool_lines, unfold_hint
+from agent_tui.ui.transcript.tool_lines import (
+    SEARCHES,
+    Measures,
+    bash_lines,
+    tool_lines,
+    unfold_hint,
+)
 
 MARGIN = 3
 """Columns before the text: blank, mark, blank."""
@@ -164,6 +170,7 @@ class BlockPainter:
         if block.images and not pictures:
             rows.append(note(f"+ {len(block.images)} image{'s' * (len(block.images) > 1)}"))
         rows += pictures
+        rows += [note(f"+ {safe_text(file, keep_newlines=False)}") for file in block.attached]
         bar = [Segment(" "), Segment("▌", palette.user_bar), Segment(" ", palette.user)]
         return [pad_line(row, self.width - 1, palette.user) for row in prefix_lines(rows, bar)]
 
@@ -329,7 +336,9 @@ def estimate_rows(block: Block, width: int) -> int:
             return 1 + text.count("\n") + len(text) // measure + pictures * MAX_ROWS
         case WelcomeBlock():
             return 4 + len(block.facts) + len(block.hints) + len(block.sessions)
+        case ToolBlock(name=name, output=output) if name in SEARCHES:
+            return 1 + min(output.count("\n"), SHOWN_LINES + LEAST_FOLDED - 1)
         case ToolBlock(printed_lines=int(printed)):
-            return 1 + min(printed, SHOWN_LINES + 1)
+            return 1 + min(printed, SHOWN_LINES + LEAST_FOLDED - 1)
         case _:
             return 1

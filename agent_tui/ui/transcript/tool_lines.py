@@ -7,7 +7,13 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
-from agent_tui.commands.command_output import SHOWN_LINES, excerpt
+from agent_tui.commands.command_output import (
+    LEAST_FOLDED,
+    SHOWN_LINES,
+    OutputExcerpt,
+    beginning,
+    excerpt,
+)
 from agent_tui.commands.core.short_words import count_text, short_time
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import Todo
@@ -38,6 +44,9 @@ _UNFOLDED_LINES = 2_000
 
 MAX_TITLE_CHARS = 1_000
 """Longer titles are cut before anything else: one row is all they get."""
+
+SEARCHES = ("grep", "find")
+"""Tools whose results begin with what was looked for; commands say last how they ended."""
 
 _SHOWN_ELAPSED_S = 1.0
 """A shorter run is not worth a number."""
@@ -70,6 +79,8 @@ def tool_lines(
         body += _output_excerpt(block, palette, width, limit)
     elif block.status in ("error", "denied") or block.printed_lines is not None:
         body += _output_excerpt(block, palette, width, SHOWN_LINES)
+    elif block.name in SEARCHES:
+        body += _excerpt(block, palette, width, beginning(block.output), SHOWN_LINES)
     if block.todos and (is_expanded or block.is_new_plan):
         body += _plan(block.todos, palette, measures, is_expanded=is_expanded)
     return [_tool_head(block, palette, width), *body]
@@ -159,7 +170,7 @@ def _diff(
     if sum(row.kind == "file" for row in rows) == 1:
         rows = tuple(row for row in rows if row.kind != "file")
     limit = _UNFOLDED_LINES if is_expanded else _FOLDED_DIFF_LINES
-    shown = rows if len(rows) <= limit + 1 else rows[:limit]
+    shown = rows if len(rows) < limit + LEAST_FOLDED else rows[:limit]
     width = max(10, measures.width - 4)
     lines = prefix_lines(diff_lines(shown, width, palette, inks), [_BODY])
     if len(shown) < len(rows):
@@ -195,11 +206,17 @@ def _output_excerpt(
         printed = block.lines_before + block.output.rstrip().count("\n") + 1
     has_failed = block.status == "error"
     found = excerpt(block.output, lines=printed, most=limit, has_failed=has_failed)
+    return _excerpt(block, palette, width, found, limit)
+
+
+def _excerpt(
+    block: ToolBlock | BashBlock, palette: Palette, width: int, found: OutputExcerpt, limit: int
+) -> list[Line]:
     texts = [safe_output(line[:MAX_LINE_CHARS]) for line in (*found.first, *found.last)]
     room = max(10, width - 7)
     words = _is_prose(block)
     lines = [wrap_text(text, palette.muted, room, words=words) for text in texts]
-    if sum(map(len, lines)) > limit + 1:
+    if sum(map(len, lines)) >= limit + min(LEAST_FOLDED, limit + 1):
         lines = [[_cut(rows[0], palette)] if len(rows) > 1 else rows for rows in lines]
     rows = [prefix_lines(each, _edge(palette)) for each in lines]
     if found.hidden:

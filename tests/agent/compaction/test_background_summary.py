@@ -1,19 +1,28 @@
 """When the next summary is begun while the work goes on, and when it is not."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from agent_tui.agent.compaction.background import BackgroundSummary
+from agent_tui.compaction.curation.curator import OnChoice
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import Breaker
-from agent_tui.compaction.request import CompactionRequest
+from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.config import CompactionSettings, Settings
 from agent_tui.events import CompactionFinished
+from agent_tui.messages import Usage
+from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.client import OnUsage
 from agent_tui.providers.scripted.provider import Reply
+from agent_tui.tokens import TokenCounter
+from tests.compaction.writer import GOOD, Models, Writer, client_of
 from tests.support.compaction_ways import SUMMARY, Scene, Script, ahead_of, talk, written_ahead
 from tests.support.runtime import Stage, collect, of_kind
+from tests.support.talk import Talk
 
 
 def near_the_threshold(stage: Stage, window: int = 38_200) -> Scene:
@@ -93,7 +102,10 @@ async def test_where_none_was_needed_it_is_asked_again_only_when_more_was_said(
     asked: list[int] = []
 
     async def not_needed(
-        _planner: CompactionPlanner, request: CompactionRequest, _on_usage: OnUsage
+        _planner: CompactionPlanner,
+        request: CompactionRequest,
+        _on_usage: OnUsage,
+        _on_choice: OnChoice,
     ) -> None:
         asked.append(request.sizes.used)
 
@@ -108,3 +120,43 @@ async def test_where_none_was_needed_it_is_asked_again_only_when_more_was_said(
     talk(scene.log, 2)
     await is_begun(scene)
     assert len(asked) == 2
+
+
+async def test_the_first_answer_is_used_while_additions_to_it_are_still_being_asked_for():
+    counter = TokenCounter()
+    talk = Talk()
+    talk.user("Please mend the mill.")
+    talk.tool("read", {"path": "a.py"}, "\n".join(f"value_{n} = {n}" for n in range(300)))
+    talk.tool("write", {"path": "b.py", "content": "mill.turn()\n" * 9}, "Written.")
+    for number in range(12):
+        talk.reply(f"answer {number} of the mill " + "as it should be " * 250)
+        talk.user(f"question {number} of the mill")
+
+    def hang(_request: ModelRequest) -> str:
+        writer.hangs = True
+        is_asked_again.set()
+        return "never sent"
+
+    is_asked_again = asyncio.Event()
+    writer = Writer([f"<notes>\n{GOOD}\n</notes>\n<keep>\n#2 1-5\n</keep>", hang])
+    background = BackgroundSummary(CompactionPlanner(client_of(writer), counter, Models()))
+    request = CompactionRequest(
+        path=talk.path,
+        previous=None,
+        model=ModelRef("scripted/one"),
+        cwd=Path("/project"),
+        settings=CompactionSettings(),
+        sizes=ContextSizes(window=100_000, used=12_000, target=4_000),
+    )
+    usages: list[Usage] = []
+    background.begin(request, usages.append)
+    await is_asked_again.wait()
+    assert background.is_made
+    assert background.ahead is not None
+    choice = await background.ahead()
+    assert choice is not None
+    assert "Build the parser." in choice.notes
+    assert len(usages) == 1
+    await background.aclose()
+    assert writer.closed == 2, "the request for additions ended with it"
+    assert not background.is_there

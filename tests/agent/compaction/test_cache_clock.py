@@ -82,12 +82,18 @@ class Pausing:
         task = self.runtime._pause._task
         if task is not None:
             await task
-            if (ahead := self.runtime._background.ahead) is not None:
-                await ahead()
+            if (asked := self.runtime._background._asked) is not None:
+                await asked.task
+
+    @property
+    def questions(self) -> list[ModelRequest]:
+        """The requests that ask what stays, without those for additions to an answer."""
+        requests = self.provider.requests
+        return [one for one in requests if "Answer in two parts." in one.messages[-1].text]
 
     @property
     def asked(self) -> int:
-        return sum(request.purpose == "summary" for request in self.provider.requests)
+        return len(self.questions)
 
     @property
     def cache(self) -> str:
@@ -149,14 +155,14 @@ async def test_compact_asks_the_cheap_model_once_nothing_is_cached(stage: Stage)
     await scene.turn()
     scene.now_s += 301
     await collect(scene.runtime.compact())
-    assert [r.model for r in scene.provider.requests if r.purpose == "summary"] == [CHEAP]
+    assert [request.model for request in scene.questions] == [CHEAP]
 
 
 async def test_while_it_is_cached_compact_asks_the_conversation_s_own(stage: Stage):
     scene = Pausing(stage)
     await scene.turn()
     await collect(scene.runtime.compact())
-    assert [r.model for r in scene.provider.requests if r.purpose == "summary"] == [BIG]
+    assert [request.model for request in scene.questions] == [BIG]
 
 
 async def test_without_a_price_nothing_is_said(stage: Stage):

@@ -4,20 +4,22 @@ Each test says that the session file is untouched or holds one sound compaction,
 is told once, that what was spent is counted, and that the conversation can go on.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from _pytest.mark import ParameterSet
 
+from agent_tui.agent.part import Part
 from agent_tui.cli.file_compaction import CompactionReport, FileCompaction
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.events import CompactionFinished, CompactionProgress, TurnFinished
+from agent_tui.feature import Feature, own_features
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.client import ModelClient
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.sessions.entries import CompactionEntry
+from agent_tui.sessions.entries import CompactionEntry, Entry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter
 from tests.support.compaction_ways import (
@@ -196,7 +198,17 @@ async def test_a_previous_summary_that_is_junk_does_no_harm(
     assert await scene.is_usable()
 
 
-async def compacted_file(scene: Scene, store: SessionStore) -> CompactionReport:
+class Careless(Part):
+    """Cannot say what it carries on."""
+
+    @staticmethod
+    def carried(path: Sequence[Entry]) -> Sequence[Entry]:
+        raise ValueError("no hands")
+
+
+async def compacted_file(
+    scene: Scene, store: SessionStore, features: Sequence[Feature] = ()
+) -> CompactionReport:
     """What ``agent-tui compact`` makes of the session."""
     models = SmallModels(64_000, {CHEAP.name: 100_000}, None)
     counter, settings = TokenCounter(), CompactionSettings(model=CHEAP.name)
@@ -207,6 +219,7 @@ async def compacted_file(scene: Scene, store: SessionStore) -> CompactionReport:
         settings,
         window=64_000,
         target_tokens=int(63_000 * settings.target_share(63_000)),
+        features=features,
     )
     return await file.run(
         scene.log,
@@ -227,4 +240,12 @@ async def test_a_session_file_is_compacted_whatever_the_models_do(stage: Stage, 
     assert report.is_fallback
     assert CHEAP.name in report.note
     assert lines_of(scene.runtime) == before
+    assert len(assert_sound(report.path)) == 1
+
+
+async def test_a_session_file_is_compacted_although_a_feature_fails(stage: Stage):
+    scene = await by_hand(stage, Script(Reply(), CHEAP, MODEL))
+    features = [Feature("careless", part=f"{__name__}:Careless"), *own_features()]
+    report = await compacted_file(scene, SessionStore(stage.sessions, "none"), features)
+    assert "The feature careless failed at carried: ValueError: no hands." in report.note
     assert len(assert_sound(report.path)) == 1

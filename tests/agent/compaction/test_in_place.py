@@ -34,6 +34,7 @@ from tests.support.openai_server import (
     Reply,
     context_overflow,
 )
+from tests.support.patience import PATIENCE_S
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only
 from tests.support.wire_rules import openai_problems
 
@@ -194,7 +195,7 @@ def test_without_a_screen_the_task_comes_to_its_end_as_well(
         text=True,
         env={**os.environ, **own, "THE_KEY": "sk-test-0123456789abcdef"},
         cwd=folders["WORK"],
-        timeout=90,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -25,6 +25,7 @@ from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry, MessageEntry
 from agent_tui.sessions.replay.changes import report_of
+from tests.support.patience import PATIENCE_S
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, lines_of, of_kind, only
 
 WINDOW, AHEAD_WINDOW = 20_000, 38_200
@@ -329,7 +330,7 @@ def is_soon_full(runtime: AgentRuntime) -> bool:
 
 async def until_asked(provider: ScriptedProvider, times: int = 1) -> None:
     """Until a summary was asked for, however long that takes."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(PATIENCE_S):
         while summaries_asked(provider) < times:
             await asyncio.sleep(0.01)
 

@@ -16,11 +16,11 @@ from agent_tui.agent.prompt.fitted_prompt import (
 )
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.selection import select_tools
+from tests.support.offered import offered
 
 COUNTER = TokenCounter()
-TOOLS = select_tools(default_toolbox().specs, "any")
-SHORT_TOOLS = select_tools(default_toolbox().short_specs, "any")
+TOOLS = offered(default_toolbox().specs, "any")
+SHORT_TOOLS = offered(default_toolbox().short_specs, "any")
 NAMES = [spec.name for spec in TOOLS]
 CWD = Path("/home/person/projects/some-project")
 DAY = date(2026, 1, 2)

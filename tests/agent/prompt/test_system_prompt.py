@@ -8,7 +8,7 @@ from agent_tui.agent.prompt.context_files import MAX_FILE_CHARS, load_context_fi
 from agent_tui.agent.prompt.fitted_prompt import full_prompt, short_prompt
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.selection import select_tools
+from tests.support.offered import offered
 
 DAY = date(2026, 1, 2)
 CWD = Path("/home/person/projects/some-project")
@@ -22,7 +22,7 @@ def trusting(_file: Path) -> bool:
 def test_prompt_and_tools_together_stay_under_1500_tokens(model_id: str):
     counter = TokenCounter()
     prompt = full_prompt(CWD, DAY)
-    tools = select_tools(default_toolbox().specs, model_id)
+    tools = offered(default_toolbox().specs, model_id)
     tokens = counter.count_text(prompt) + counter.count_tools(tools)
     assert tokens < 1_500
 

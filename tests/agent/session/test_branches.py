@@ -1,7 +1,6 @@
 """Going back in a session, forking it, labels, and sessions that are only read."""
 
 import dataclasses
-import os
 from contextlib import aclosing
 from pathlib import Path
 
@@ -26,13 +25,9 @@ from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import BranchSummaryEntry, MessageEntry
 from agent_tui.sessions.lineage.joined import labels_of
 from agent_tui.sessions.log import SessionLog
-from agent_tui.tools.git.worktree_records import WorktreeRecords
-from agent_tui.tools.git.worktrees import Worktrees
 from tests.support.compaction_ways import SUMMARY, talk
 from tests.support.context_checks import assert_sendable
 from tests.support.runtime import Stage, collect, lines_of, of_kind, only
-from tests.support.tool_calls import KEEPER
-from tests.tools.test_worktrees import git
 
 LONG = Reply(text="A long answer. " * 400)
 
@@ -494,41 +489,6 @@ async def test_a_session_without_its_folder_can_be_gone_on_with_or_forked_here(s
     events = list(await other.sessions.open(ref, mode="fork", here=True))
     assert other.conversation.log.header.cwd == str(stage.workspace)
     assert said(other) == ["one"]
-
-
-@pytest.mark.parametrize(
-    ("is_deleted", "said"),
-    [
-        (False, "was removed; its branch stays. To continue in that branch: "),
-        (True, "was removed with its branch. To continue in a new one: "),
-    ],
-)
-async def test_the_way_back_to_a_removed_worktree_is_said(
-    stage: Stage, is_deleted: bool, said: str
-):
-    top = stage.workspace.resolve()
-    for words in (
-        ("init", "-q", "-b", "main", "--template="),
-        ("commit", "-q", "--allow-empty", "-m", "one"),
-    ):
-        git(top, *words)
-    trees = Worktrees(KEEPER, {"PATH": os.environ["PATH"]}, WorktreeRecords(stage.folder / "data"))
-    worktree, lock = await trees.create(top, "fix")
-    lock.release()
-    ref = moved(stage, await spoken(stage, "one"), worktree.path / "sub")
-    git(top, "worktree", "remove", str(worktree.path))
-    if is_deleted:
-        git(top, "branch", "-d", "fix")
-    other = stage.runtime(speaking, worktrees=trees)
-    look = await other.sessions.status(ref)
-    assert look.cwd is not None
-    told_before = await other.sessions.how_to_return(look.cwd, look.id)
-    gone, way = (one.text for one in of_kind(list(await other.sessions.open(ref)), Notice))
-    assert f"is gone; working in {stage.workspace}" in gone
-    session = other.conversation.log.header.id[:8]
-    assert said in way
-    assert way == told_before
-    assert way.endswith(f"cd {top} && agent-tui --worktree fix -r {session}")
 
 
 async def test_here_means_the_present_folder_whatever_the_session_says(stage: Stage):

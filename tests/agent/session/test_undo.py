@@ -26,6 +26,7 @@ from agent_tui.sessions.store import SessionStore
 from tests.sessions.importers import claude_lines
 from tests.support.compaction_ways import SUMMARY, talk
 from tests.support.context_checks import assert_sendable
+from tests.support.patience import PATIENCE_S
 from tests.support.runtime import Stage, collect, lines_of, of_kind, only
 from tests.support.talk import Talk
 
@@ -312,7 +313,7 @@ async def test_what_is_begun_while_the_earlier_session_is_read_stays_where_it_is
     log, parent_file = runtime.conversation.log, undo.parent_file
 
     def slowly(*args: Any) -> Path | None:
-        assert reading.wait(10)
+        assert reading.wait(timeout=PATIENCE_S)
         return parent_file(*args)
 
     monkeypatch.setattr(undo, "parent_file", slowly)

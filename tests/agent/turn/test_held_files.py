@@ -1,7 +1,7 @@
 """What comes of files that a command makes and programs outside would obey."""
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,12 +10,14 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.events import ApprovalRequest, ApprovalRequested, Notice, ToolFinished
+from agent_tui.features.sandbox import project_walk
+from agent_tui.features.sandbox.sandbox import Sandbox
+from agent_tui.features.sandbox.wall import WallParts
+from agent_tui.features.sandbox.wall_planner import Surroundings
+from agent_tui.features.sandbox.watch import ObeyedWatch
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.sandbox import project_walk
-from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings, WallParts
-from agent_tui.tools.sandbox.watch import ObeyedWatch
 from tests.support.runtime import Stage
 from tests.support.sandbox import needs_bwrap
 
@@ -67,6 +69,7 @@ class _Walled:
             permissions=PermissionSettings(allow=("bash(*)", *allow), deny=deny),
         )
         runtime.services.toolbox = self.toolbox
+        runtime.services.sandbox = self.sandbox
         self.runtimes.append(runtime)
         told: list[str] = []
         async for event in runtime.submit("go"):
@@ -188,6 +191,73 @@ async def test_where_nobody_is_asked_a_job_gets_nothing_through(
     assert any(text.startswith("AGENTS.md was held back") for text in walled.noticed)
 
 
+_LINK = "mkdir docs; echo mine > docs/ai.md; ln -s docs/ai.md CLAUDE.md"
+_UNLINK = "rm CLAUDE.md; echo evil > CLAUDE.md; echo evil > docs/ai.md"
+
+
+def _outside(walled: _Walled, script: str) -> None:
+    assert os.spawnlp(os.P_WAIT, "sh", "sh", "-ec", f"cd {walled.stage.workspace}; {script}") == 0
+
+
+@pytest.mark.parametrize("is_interactive", [False, True])
+async def test_what_a_refusal_leads_to_is_decided_on_at_once(walled: _Walled, is_interactive: bool):
+    _outside(walled, _LINK)
+    await walled.run(_JOB)
+    _outside(walled, _UNLINK)
+    (told,) = await walled.run("true", answer=ApprovalAnswer("no"), is_interactive=is_interactive)
+    titles = [request.title for request in walled.asked]
+    assert titles == (["CLAUDE.md", "docs/ai.md"] if is_interactive else [])
+    assert "[docs/ai.md was taken back" in told
+    assert walled.text("CLAUDE.md") == walled.text("docs/ai.md") == "mine\n"
+
+
+async def test_at_the_end_of_a_run_only_what_a_rule_allows_stays(walled: _Walled):
+    _outside(walled, _LINK)
+    await walled.run(_JOB, is_interactive=False, allow=("write(.vscode/**)",))
+    tasks = "mkdir .vscode; echo 1 > .vscode/tasks.json"
+    _outside(walled, f"{_UNLINK}; echo evil > AGENTS.md; {tasks}")
+    notices = [notice.text for notice in await walled.runtimes[-1].aclose()]
+    files = ("AGENTS.md", "CLAUDE.md", "docs/ai.md")
+    assert sorted(text.partition(" was held back")[0] for text in notices) == list(files)
+    assert walled.text("CLAUDE.md") == walled.text("docs/ai.md") == "mine\n"
+    assert (walled.text("AGENTS.md"), walled.text(".vscode/tasks.json")) == ("", "1\n")
+
+
+async def test_at_the_end_of_a_session_what_the_next_command_asks_about_is_said(walled: _Walled):
+    await walled.run(_JOB)
+    _outside(walled, "echo evil > AGENTS.md")
+    (notice,) = await walled.runtimes[-1].aclose()
+    assert notice.text.startswith("You or a command wrote AGENTS.md (an agent obeys it)")
+    await walled.run("true", answer=ApprovalAnswer("no"))
+    assert [request.title for request in walled.asked] == ["AGENTS.md"]
+    assert walled.text("AGENTS.md") == ""
+
+
+async def test_what_the_edit_tool_writes_is_approved_and_nothing_that_a_job_adds(
+    walled: _Walled, monkeypatch: pytest.MonkeyPatch
+):
+    await walled.run(_JOB)
+    path = walled.stage.workspace / "AGENTS.md"
+    accept = walled.sandbox.accept
+
+    async def accept_late(cwd: Path, written: Mapping[Path, bytes | None]) -> None:
+        path.write_text("by the tool\nevil\n")
+        await accept(cwd, written)
+
+    calls = (call("c", "write", path="AGENTS.md", content="by the tool\n"),)
+    runtime = walled.stage.runtime(
+        [Reply(tool_calls=calls), Reply("ok")],
+        mode="accept-edits",
+        permissions=PermissionSettings(allow=("write(AGENTS.md)",)),
+    )
+    runtime.services.toolbox, runtime.services.sandbox = walled.toolbox, walled.sandbox
+    monkeypatch.setattr(walled.sandbox, "accept", accept_late)
+    walled.runtimes.append(runtime)
+    assert [event async for event in runtime.submit("go")]
+    await walled.run("true", answer=ApprovalAnswer("no"))
+    assert walled.text("AGENTS.md") == "by the tool\n"
+
+
 @pytest.mark.parametrize(("mode", "deny"), [("plan", ()), ("accept-edits", ("write(AGENTS.md)",))])
 async def test_what_may_be_the_persons_is_asked_about_even_if_the_model_may_not_write_it(
     walled: _Walled, mode: PermissionMode, deny: tuple[str, ...]
@@ -247,6 +317,6 @@ async def test_git_brings_what_the_person_committed(walled: _Walled):
         "git merge -q other && cat .vscode/s", "echo 3 > .vscode/s", mode="full"
     )
     assert walled.asked == []
-    assert "[.vscode/s was updated by git]" in told[0]
+    assert "[.vscode/s was changed to a version in the user's commits]" in told[0]
     assert [walled.text(name) for name in ("AGENTS.md", ".vscode/s")] == ["two\n", "2\n"]
     assert "held back: .vscode/s (changed)" in told[1]

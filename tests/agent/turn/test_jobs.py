@@ -12,6 +12,7 @@ from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.sessions.replay.notes import JOBS_ENDED
+from tests.support.patience import PATIENCE_S
 from tests.support.processes import alive, nap
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind
 
@@ -39,7 +40,7 @@ def told(runtime: AgentRuntime) -> list[str]:
 async def ended(runtime: AgentRuntime, workspace: Path) -> None:
     (workspace / "go").touch()
     for job in runtime.conversation.jobs.jobs:
-        await job.command.wait(60)
+        await job.command.wait(PATIENCE_S)
 
 
 async def test_at_the_next_turn_the_model_is_told_once_that_a_job_has_ended(stage: Stage):
@@ -49,7 +50,7 @@ async def test_at_the_next_turn_the_model_is_told_once_that_a_job_has_ended(stag
     await ended(runtime, stage.workspace)
     await collect(runtime.submit("what now"))
     ending = runtime.conversation.jobs.require("1").ending
-    line = f"(Background job 1 has ended: {ending}. $ {WAIT})"
+    line = f"(Job 1 (`{WAIT}`) has ended: {ending}.)"
     assert ending.startswith("exit code 0 after ")
     assert said(stage.model.requests[-1]) == ["start it", "what now", line]
     await collect(runtime.submit("and now"))
@@ -67,7 +68,7 @@ async def test_in_a_running_turn_the_model_is_told_at_the_next_step(stage: Stage
     runtime = stage.runtime(script)
     await collect(runtime.submit("start it"))
     assert [line.partition(" after")[0] for line in told(runtime)] == [
-        "(Background job 1 has ended: exit code 0"
+        f"(Job 1 (`echo $$ > pid; {WAIT}`) has ended: exit code 0"
     ]
     assert said(stage.model.requests[-1])[-1] == told(runtime)[0]
 
@@ -97,7 +98,7 @@ async def test_a_resumed_session_says_that_its_jobs_ended_with_the_program(stage
     again = stage.runtime([*begin("echo x; sleep 76603"), Reply(text="ok")])
     opened = await again.sessions.open(path)
     how = "it ended with the program or session that ran it"
-    line = f"Background job 1 has ended: {how}. $ {nap(76602)}"
+    line = f"Job 1 (`{nap(76602)}`) has ended: {how}."
     assert line in [notice.text for notice in of_kind(list(opened), Notice)]
     await collect(again.submit("go on"))
     assert said(stage.model.requests[0])[-1] == f"({line})"
@@ -159,7 +160,7 @@ async def test_a_compaction_keeps_the_jobs_and_says_which_run(stage: Stage):
     assert "`touch a; sleep 76606`" in runtime.conversation.context().summary
     await runtime.conversation.jobs.require("1").stop()
     await collect(runtime.submit("and now"))
-    assert any("Background job 1 has ended: stopped" in line for line in told(runtime))
+    assert any("has ended: stopped" in line for line in told(runtime))
 
 
 async def test_a_fork_goes_on_with_the_jobs(stage: Stage):
@@ -190,7 +191,7 @@ async def test_keys_in_a_command_are_in_nothing_that_is_told(stage: Stage):
     await collect(runtime.submit("start it"))
     await ended(runtime, stage.workspace)
     await collect(runtime.submit("and"))
-    assert "$ echo [key removed] >/dev/null" in told(runtime)[0]
+    assert "`echo [key removed] >/dev/null;" in told(runtime)[0]
     assert runtime.conversation.log.path is not None
     runtime.conversation.log.sync()
     assert "hunter2-hunter2" not in runtime.conversation.log.path.read_text()

@@ -23,7 +23,7 @@ async def _results(runtime: AgentRuntime) -> list[ToolResultMessage]:
 
 
 def _runtime(stage: Stage, *calls: ToolCall, **how: object) -> AgentRuntime:
-    # Calls of a megabyte are compacted, which may ask the model twice what to keep.
+    # Long calls are compacted, which may ask the model twice what to keep.
     replies = [Reply(tool_calls=calls, usage=Usage()), *[Reply(text="Done.")] * 3]
     return stage.runtime(replies, **how)  # type: ignore[arg-type]
 

@@ -8,8 +8,9 @@ import pytest
 from agent_tui.agent.prompt.fitted_prompt import FittedPrompt, PromptParts, fit_prompt
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.messages import ToolSpec
-from agent_tui.permissions.engine import PermissionEngine, Verdict
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rules import parse_rule
+from agent_tui.permissions.verdict import Verdict
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.base import Intent
 from agent_tui.tools.registry import default_toolbox

@@ -11,6 +11,7 @@ from agent_tui.agent.prompt.fitted_prompt import full_prompt, short_prompt
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.agent.turn.repetition import STUCK_AT
+from agent_tui.cli.command_sandbox import BrokenSandbox
 from agent_tui.events import (
     ApprovalRequest,
     ApprovalRequested,
@@ -23,6 +24,12 @@ from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tools.base import ToolContext, ToolOutput
 from agent_tui.tools.bash import BashArguments, BashTool
+from agent_tui.tools.command_sandbox import (
+    NO_SANDBOX,
+    CommandRun,
+    CommandSandbox,
+    CommandStart,
+)
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
@@ -37,7 +44,13 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
     def place(_tool: BashTool, arguments: BashArguments, _context: ToolContext) -> str:
         return "outside" if arguments.outside else "inside"
 
+    def run(
+        _sandbox: CommandSandbox, _command: str, _context: ToolContext, how: CommandStart
+    ) -> CommandRun:
+        return CommandRun(how)
+
     monkeypatch.setattr(BashTool, "_place", place)
+    monkeypatch.setattr(CommandSandbox, "run", run)
     return Stage(tmp_path)
 
 
@@ -207,7 +220,7 @@ async def test_a_reopened_session_says_once_that_temporary_files_are_gone(
     await first.aclose()
     for replies in (2, 1):
         later = stage.runtime([Reply(text="Done.") for _ in range(replies)])
-        later.services.has_sandbox = lambda _cwd: has_sandbox
+        later.services.sandbox = BrokenSandbox("") if has_sandbox else NO_SANDBOX
         await later.sessions.open(path)
         for number in range(replies):
             await collect(later.submit(f"again {number}"))

@@ -30,6 +30,7 @@ from agent_tui.providers.silence import Wait
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
+from tests.support.patience import PATIENCE_S
 from tests.support.runtime import collect, of_kind, only, roles
 from tests.support.waiting import WaitingProvider
 from tests.support.wire_rules import openai_problems
@@ -160,7 +161,7 @@ async def test_wherever_an_abort_falls_every_event_has_its_counterpart(stage, st
     for _ in range(steps):
         await asyncio.sleep(0)
     runtime.abort()
-    events = await asyncio.wait_for(watching, 10)
+    events = await asyncio.wait_for(watching, PATIENCE_S)
     started = [event.call_id for event in of_kind(events, ToolStarted)]
     assert started == [event.call_id for event in of_kind(events, ToolFinished)]
     ends = len(of_kind(events, ReplyFinished)) + len(of_kind(events, ReplyDiscarded))

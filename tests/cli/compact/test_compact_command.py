@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.cli.compact_command import run_command
+from agent_tui.cli.context_command import run_command as show_context
 from agent_tui.cli.trust_command import run_command as trust
 from agent_tui.errors import AgentTuiError, CompactionError, SessionError, UsageError
 from agent_tui.messages import AssistantMessage, TextContent, UserMessage
@@ -19,9 +20,17 @@ from agent_tui.sessions.store import SessionStore
 from tests.cli.compact.scene import GOAL, KEYS, SUMMARY, TOO_SHORT, as_json, snapshot, tokens_of
 from tests.sessions.importers import claude_lines
 from tests.support.importers.formats import ALL_FORMATS
-from tests.support.openai_server import OpenAiServer, Reply
+from tests.support.openai_server import Failure, OpenAiServer, Reply, bad_key, failure
 from tests.support.talk import Talk
 from tests.support.trajectories import some_trajectories, trajectory
+
+ADDITIONS = """\
+<notes>
+## Critical Context
+- lock1.txt belongs to step 1 alone
+</notes>
+<keep>
+</keep>"""
 
 
 def readable_by_the_program(file: Path, folder: Path) -> Path:
@@ -77,6 +86,17 @@ def test_one_very_long_piped_message_is_shown_once_and_can_be_recalled(
         assert said.count("word0 word1 ") == 1
         assert f"[recall {entry.id}]" in said
         assert "[recall ]" not in summary
+
+
+def test_the_window_that_was_given_is_that_of_the_new_session(
+    capsys: pytest.CaptureFixture[str], session: Path
+) -> None:
+    windows: list[int] = []
+    for given in (["--window", "14000"], []):
+        path = as_json(capsys, str(session), "--model", "none", *given)["path"]
+        assert show_context([path, "--json"]) == 0
+        windows.append(json.loads(capsys.readouterr().out)["window"])
+    assert windows[0] == 14_000 != windows[1]
 
 
 def test_a_dry_run_writes_nothing_and_says_the_same(
@@ -314,6 +334,32 @@ def test_a_model_of_the_program_writes_the_summary_with_the_focus(
         assert len(server.chats) == 1
         assert "the greeting" in json.dumps(server.chats[0].body)
         assert server.chats[0].body["model"] == "some-model"
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("second", [Reply(text=ADDITIONS), failure(400, "No."), bad_key()])
+def test_a_model_that_left_room_is_asked_for_what_it_left_out(
+    capsys: pytest.CaptureFixture[str],
+    session: Path,
+    tmp_path: Path,
+    second: Reply | Failure,
+) -> None:
+    (tmp_path / "config").mkdir()
+    config = tmp_path / "config" / "config.toml"
+    with OpenAiServer() as server:
+        config.write_text(f'base_url = "{server.base_url}"\n')
+        server.play(Reply(text=f"<notes>\n{SUMMARY}\n</notes>\n<keep>\n#1\n</keep>"), second)
+        given = as_json(capsys, str(session), "--model", "some-model", "--target", "4000")
+        first, more = (chat.body["messages"] for chat in server.chats)
+    assert given["fallback"] is False
+    assert given["note"] == ""
+    assert given["tokens_after"] <= 4_000
+    assert GOAL in given["summary"]
+    assert more[: len(first)] == first
+    assert [message["role"] for message in more[len(first) :]] == ["assistant", "user"]
+    assert 'the user said "Step 1. Never touch lock1.txt.' in json.dumps(more[-1]).replace("\\", "")
+    is_added = isinstance(second, Reply)
+    assert ("- lock1.txt belongs to step 1 alone" in given["summary"]) is is_added
 
 
 def test_without_a_model_or_key_code_writes_the_summary_and_says_so(

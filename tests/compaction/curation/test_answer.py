@@ -53,9 +53,9 @@ def test_a_number_of_any_length_names_nothing() -> None:
     )
 
 
-def test_several_parts_of_one_text_come_in_order() -> None:
+def test_several_parts_of_one_text_stay_in_the_order_of_need() -> None:
     answer = read_answer("<keep>\n#2 130-135, 101-103\n#1 1-40\n</keep>", PIECES)
-    assert answer.picks == (Pick(TWO, ((101, 103), (130, 135))), Pick(ONE))
+    assert answer.picks == (Pick(TWO, ((130, 135), (101, 103))), Pick(ONE))
 
 
 @each_row(

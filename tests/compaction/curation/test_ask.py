@@ -79,6 +79,12 @@ def test_limits_in_characters_are_those_of_the_texts_in_the_list() -> None:
     assert "notes of at most 4,500 tokens (about 22,500 characters)" in ask_with(prose).text
 
 
+def test_without_the_disk_files_are_offered_as_they_were_last_seen() -> None:
+    assert "A file is offered as it is now, " in ask_with().text
+    seen = replace(ask_with(), has_disk=False).text
+    assert "A file is offered as you last saw or edited it, " in seen
+
+
 def test_a_piece_that_stays_in_part_says_so() -> None:
     said = piece(3, "you replied", "reply", entry_id="e1", lines=("so", "be it"))
     ask = ask_with(piece(1, "$ make"), piece(2, "$ ls"), said)
@@ -131,7 +137,9 @@ def test_of_a_reply_with_a_shortened_call_the_text_and_other_calls_stay_whole() 
     talk.user("Go on.")
     ask = ask_of(talk, 10_000)
     (newest,) = re.findall(r"- your newest messages: .*", ask.text)
-    assert re.search(r"whole: .*\$ ls a/.*shortened: edit b\.py$", newest)
+    assert re.search(
+        r"whole: .*\$ ls a/.*shortened: edit b\.py \(\d+ of \d+ tokens stay\)$", newest
+    )
     assert "The writer holds" not in "".join(list_in(ask))
 
 

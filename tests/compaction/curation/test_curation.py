@@ -99,7 +99,7 @@ async def test_one_message_is_put_behind_the_next_request_and_nothing_else_chang
     request = request_of(talk, focus="the <focus> parser")
     assert request.asking.live is not None
     result = await compact(writer, counter, request)
-    (sent,) = writer.requests
+    (sent,) = writer.questions
     *before, ask = sent.messages
     assert tuple(before) == request.asking.live.messages
     assert replace(sent, messages=()) == replace(
@@ -286,7 +286,7 @@ async def test_what_is_no_answer_is_asked_for_once_more(
 ) -> None:
     writer = Writer([first, ANSWER])
     result = await compact(writer, counter, request_of(talk))
-    one, two = writer.requests
+    one, two = writer.questions
     assert two.messages[:-1] == one.messages[:-1]
     assert f"could not be used: {problem}" in two.messages[-1].text
     assert "<kept>" in result.summary
@@ -329,10 +329,10 @@ async def test_a_model_that_never_answered_is_asked_again_only_if_the_user_asks(
 
     assert not await answer("due")
     assert not await answer("due")
-    assert len(writer.requests) == 2
+    assert len(writer.questions) == 2
     assert await answer("asked")
     assert await answer("due"), "a model that answered again is asked again"
-    assert len(writer.requests) == 4
+    assert len(writer.questions) == 4
 
 
 @pytest.mark.parametrize(("ratio", "is_asked"), [(1.1, True), (2.9, True), (1.0, False)])
@@ -483,4 +483,4 @@ async def test_the_newest_messages_do_not_repeat_lines_that_were_chosen(
     )
     for line in (LINES[0], LINES[299], "new_28 = 1"):
         assert after.count(f"{line}\n") == 1, line
-    assert "a.py is shown above" in after
+    assert "a.py is shown in the summary" in after

@@ -1,5 +1,8 @@
 """What was chosen stands in the summary once, as it is now."""
 
+import json
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,11 +15,11 @@ from agent_tui.compaction.curation.excerpts import (
 )
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
 from agent_tui.compaction.curation.present_lines import end_of_block, end_of_paragraph
-from agent_tui.compaction.sections.files import FileReader, FileState, ReadFile
+from agent_tui.compaction.sections.file_states import FileReader, FileState, ReadFile
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
-from agent_tui.messages import JsonObject
+from agent_tui.messages import FileTouches, JsonObject, ToolDetails
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import FOLDERS, numbered
 from tests.support.talk import Talk
@@ -283,6 +286,48 @@ def test_room_is_taken_once_for_lines_that_are_chosen_twice(
         assert kept(talk, counter, *picks, room=room).text == whole
 
 
+@pytest.mark.parametrize(("second", "is_one"), [(13, True), (14, False)])
+def test_parts_with_hardly_a_gap_between_them_are_one(
+    second: int, is_one: bool, talk: Talk, counter: TokenCounter
+) -> None:
+    read, _ = pieces_of(talk, counter)
+    block = kept(talk, counter, Pick(read, ((5, 10), (second, 20))))
+    assert ('lines="5-20"' in block.text) is is_one
+    assert ("value_11 = 11" in block.text) is is_one
+
+
+def test_a_long_line_between_two_parts_is_not_added(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please look at it.")
+    long = "word " * 200
+    talk.tool("read", {"path": "a.py"}, numbered(["one = 1", "two = 2", long, "three = 3"]))
+    (read,) = pieces_of(talk, counter)[:1]
+    assert long.strip() not in kept(talk, counter, Pick(read, ((1, 2), (4, 4)))).text
+
+
+def test_a_part_of_json_ends_with_its_object(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please look at it.")
+    items = [{"name": f"item {n}", "parts": [n, n + 1], "size": n} for n in range(9)]
+    talk.tool("bash", {"command": "curl -s localhost"}, json.dumps(items, indent=2))
+    (reply,) = pieces_of(talk, counter)
+    text = kept(talk, counter, Pick(reply, ((2, 6),))).text
+    assert '"size": 0\n  },\n</excerpt>' in text
+
+
+def test_a_file_that_a_script_changed_is_offered_as_it_is_on_the_disk(
+    counter: TokenCounter,
+) -> None:
+    talk = Talk()
+    talk.user("Please write it.")
+    script = "python - <<'EOF'\nopen('a.py', 'w').write(make())\nEOF"
+    details = ToolDetails(files=FileTouches(written=("/project/a.py",)))
+    talk.tool("bash", {"command": script}, "done", details=details)
+    disk = {"a.py": "\n".join(f"def made_{n}(): ..." for n in range(30))}
+    pieces = pieces_of(talk, counter, on_disk=disk.get)
+    assert next(p.line for p in pieces if p.path == "a.py").startswith("#1 file a.py 1-30, ")
+
+
 def test_a_part_ends_with_its_list_item(counter: TokenCounter) -> None:
     talk = Talk()
     talk.user("Please work.")
@@ -354,10 +399,21 @@ def test_what_was_named_first_has_the_room(talk: Talk, counter: TokenCounter) ->
     assert "9 failed" in block.text
     assert "value_1 = 1" in block.text
     assert "value_60" not in block.text
-    assert "no room for all of this: the rest of file a.py.)" in block.text
+    assert block.text.index("9 failed") < block.text.index("value_1 = 1")
+    shown = max(map(int, re.findall(r'lines="1-(\d+)"', block.text)))
+    assert f"no room for all of this: the rest of file a.py {shown + 1}-62.)" in block.text
     assert counter.count_text(block.text) <= 260
     none = kept(talk, counter, Pick(read), room=10)
     assert none == Kept()
+
+
+def test_of_several_parts_the_one_named_first_has_the_room(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    read, _ = pieces_of(talk, counter)
+    block = kept(talk, counter, Pick(read, ((40, 55), (1, 20))), room=180)
+    assert "value_53 = 53" in block.text
+    assert "value_20 = 20" not in block.text
 
 
 @pytest.mark.parametrize(
@@ -376,7 +432,7 @@ def test_a_file_that_has_moved_stands_under_its_new_name(
     assert f'<excerpt file="{path}" lines="3-5" state="as last seen or edited">' in found.text
     talk.tool("bash", {"command": f"sed -i s/5/6/ {path}"}, "")
     text = kept(talk, counter, Pick(piece, ((3, 5),))).text
-    assert "a command has changed the file in unseen ways" in text
+    assert f'state="as last seen or edited, perhaps before $ sed -i s/5/6/ {path}"' in text
 
 
 def test_an_edit_whose_place_is_not_known_has_no_line_numbers(counter: TokenCounter) -> None:
@@ -398,7 +454,7 @@ def test_a_view_whose_file_was_changed_by_a_command_says_so(counter: TokenCounte
     talk.tool("bash", {"command": "sed -i s/value/other/ a.py"}, "")
     read, *_ = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(read, ((1, 3),)))
-    state = "as last seen or edited; a command has changed the file in unseen ways"
+    state = "as last seen or edited, perhaps before $ sed -i s/value/other/ a.py"
     assert f'lines="1-3" state="{state}"' in block.text
     assert "value_1 = 1" in block.text
 
@@ -406,7 +462,7 @@ def test_a_view_whose_file_was_changed_by_a_command_says_so(counter: TokenCounte
 def test_choices_for_which_there_was_no_room_are_named(talk: Talk, counter: TokenCounter) -> None:
     read, run = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(run), Pick(read, ((1, 30), (41, 60))), room=250)
-    missing = "the rest of file a.py 1-30, 41-60"
+    missing = "the rest of file a.py 12-30, 41-60"
     assert f"(There was no room for all of this: {missing}.)" in block.text.split("\n")
 
 

@@ -8,7 +8,7 @@ from agent_tui.compaction.curation.present_lines import (
     lines_now,
     present_runs,
 )
-from agent_tui.compaction.sections.files import FileState
+from agent_tui.compaction.sections.file_states import FileState
 from tests.support.rows import each_row
 
 LINES = [f"value_{number} = {number}" for number in range(1, 61)]

@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from agent_tui.compaction.curation.answer import KeepChoice
-from agent_tui.compaction.curation.since import notes_now, older_than_notes
+from agent_tui.compaction.curation.since import files_ahead, notes_now, older_than_notes
+from agent_tui.compaction.sections.file_states import FileState
+from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.summary.templates import SEVEN_SECTION, STRUCTURED, earlier_notes
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
@@ -55,13 +57,41 @@ def test_notes_to_which_nothing_was_added_stay_as_they_are(talk: Talk) -> None:
     assert now(talk, "unknown") == NOTES
 
 
+def older(choice: KeepChoice, talk: Talk) -> str:
+    return older_than_notes(choice, talk.path, read_history(talk.path))
+
+
 def test_messages_that_are_older_than_the_notes_are_told(talk: Talk) -> None:
     choice = KeepChoice(NOTES, (), ModelRef("scripted/one"), talk.path[-1].id)
-    assert "\nAll of them are older than the notes" in older_than_notes(choice, talk.path)
+    assert "\nAll of them are older than the notes" in older(choice, talk)
     talk.tool("bash", {"command": "make"}, "")
-    assert "\nThose up to `$ ls` are older" in older_than_notes(choice, talk.path)
+    assert "\nThose up to `$ ls` are older" in older(choice, talk)
     begun = replace(choice, through=talk.path[0].id)
-    assert not older_than_notes(begun, talk.path)
+    assert not older(begun, talk)
+
+
+@pytest.mark.parametrize(
+    ("in_progress", "expected"),
+    [
+        (
+            "SessionLive is half done; then src/lexer.py.",
+            ["a.py", "web/session_live.ex", "src/lexer.py"],
+        ),
+        ("all that is left.", ["a.py"]),
+    ],
+)
+def test_the_files_of_the_work_ahead_come_in_the_order_of_the_notes(
+    talk: Talk, in_progress: str, expected: list[str]
+) -> None:
+    choice = KeepChoice(NOTES, (), ModelRef("scripted/one"), talk.path[-1].id)
+    talk.tool("edit", EDIT, "Edited.")
+    paths = ("src/lexer.py", "docs/done.md", "web/session_live.ex", "a.py")
+    files = [FileState(path, is_changed=True) for path in paths]
+    notes = NOTES.replace("the lexer, not committed yet", in_progress)
+    found = files_ahead(files, choice, notes, talk.path, STRUCTURED, FOLDERS)
+    assert [file.path for file in found] == expected
+    told = "## Goal\nBuild it, with docs/done.md."
+    assert files_ahead(files, choice, told, talk.path, STRUCTURED, FOLDERS) == files
 
 
 def test_notes_say_before_which_steps_they_end(talk: Talk) -> None:

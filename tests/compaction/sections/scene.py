@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_tui.compaction.sections.files import FileReader, FileState
+from agent_tui.compaction.sections.file_states import FileReader, FileState
 from agent_tui.compaction.sections.history import HistoryEvent, read_history
 from tests.support.talk import Talk
 

@@ -18,6 +18,7 @@ from agent_tui.compaction.sections.compose import (
     RULES_SHARE,
     SAID_MOST_SHARE,
     STATE_SHARE,
+    TASK_LEAST_TOKENS,
     TASK_SHARE,
     WAY_SHARE,
     SectionRooms,
@@ -28,7 +29,8 @@ from agent_tui.compaction.sections.compose import (
     read_work,
     way_block,
 )
-from agent_tui.compaction.sections.files import ReadFile, choose_files
+from agent_tui.compaction.sections.file_states import ReadFile
+from agent_tui.compaction.sections.files import choose_files
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, JsonObject
 from agent_tui.sessions.entries import Entry, Handover, Ledger, RepositoryState
@@ -218,8 +220,9 @@ def test_every_section_keeps_to_its_share_and_uses_most_of_it(
     for tag, share in SHARES.items():
         most = max(share * room, min(LEAST.get(tag, 0), 2 * share * room))
         assert found.get(tag, 0) <= most + TAG_TOKENS, tag
+    task = max(TASK_SHARE * room, min(TASK_LEAST_TOKENS, 2 * TASK_SHARE * room))
     assert found["said-by-the-person"] + found["task-text"] <= (
-        1.1 * (SAID_MOST_SHARE + TASK_SHARE) * room + TAG_TOKENS
+        1.1 * (SAID_MOST_SHARE * room + task) + TAG_TOKENS
     )
     for tag, share in (("said-by-the-person", PERSON_SHARE), ("task-text", TASK_SHARE)):
         assert found[tag] >= 0.6 * share * room, tag
@@ -243,6 +246,17 @@ def test_files_changed_since_the_last_commit_are_named(counter: TokenCounter) ->
     edit(talk, "src/b.py", "x", "y")
     state = blocks(text_of(made(record_of(talk.path), 8_000, counter)))["work-state"]
     assert "- edited since the last commit, as of the log: src/b.py" in state.split("\n")
+
+
+def test_in_a_small_context_a_task_keeps_its_end(counter: TokenCounter) -> None:
+    talk = begun()
+    steps = "\n".join(
+        f"- step {number} of the parser, with all that it needs" for number in range(110)
+    )
+    run(talk, "gh issue view 12", steps)
+    found = blocks(text_of(make_sections(record_of(talk.path), 10_000, counter)))["task-text"]
+    assert 1_000 < counter.count_text(found) <= 2_000
+    assert found.endswith(steps.rpartition("\n")[2])
 
 
 def test_a_document_of_the_task_is_as_it_was_edited(counter: TokenCounter) -> None:
@@ -269,7 +283,7 @@ def test_a_document_of_the_task_that_stands_whole_is_named(counter: TokenCounter
     lines = ["# Plan", "- [ ] a </summary> tag", *(f"Note {n}." for n in range(90))]
     talk.tool("read", {"path": "plan.md"}, numbered(lines))
     record = record_of(talk.path)
-    for room, whole in ((40_000, {"plan.md"}), (2_000, set())):
+    for room, whole in ((40_000, {"plan.md"}), (1_000, set())):
         sections = make_sections(record, room, counter)
         assert "# Plan" in sections.before_prose
         assert record.documents_in(sections.before_prose) == whole

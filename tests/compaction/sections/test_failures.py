@@ -299,6 +299,36 @@ def test_what_the_notes_name_is_not_told_again(counter: TokenCounter) -> None:
     ]
 
 
+@each_row(
+    ("command", "error", "notes", "is_named"),
+    [
+        ("pytest a.py", "E   KeyError: 'port'", "- a.py: `KeyError` on the port, mended", True),
+        ("pytest a.py", "E   KeyError: 'port'", "- `pytest a.py` passes", False),
+        ("pytest a.py", "E   KeyError: 'port'", "- KeyError\n- `pytest a.py` passes", False),
+        ("pytest tests", "FAILED t/a.py::test_b - assert 1 == 2", "- test_b in tests fails", True),
+        ("pytest tests", "FAILED t/a.py::test_b - assert 1 == 2", "- tests: test_c fails", False),
+        ("npm run check", "src/a.ts(5,3): error TS2339: no 'tokensAfter'", "- check: TS2339", True),
+        ("npm run check", "src/a.ts(5,3): error TS2339: no 'tokensAfter'", "- check, a.ts", False),
+        ("make all", "lib/a.c:12: error: expected a bracket", "- a bracket was expected", False),
+        ("make all", "lib/a.c:12: error: expected a bracket", "- all: bracket expected", True),
+        ("npm run lint", "a.js:5: unused\n1 issues:\nerror: failed", "- lint: 0 issues", False),
+        ("git push", "fatal: the remote has other work", "- push: the remote has other work", True),
+        (
+            "python -m pytest tests/unit/test_parser.py -q -x --lf",
+            "E   TypeError: None is not a number",
+            "- `python -m pytest tests/unit/test_parser.py -q -x --lf` failed on a missing key",
+            False,
+        ),
+    ],
+)
+def test_notes_name_a_failure_in_their_own_words(
+    command: str, error: str, notes: str, is_named: bool, counter: TokenCounter
+) -> None:
+    talk = begun()
+    run(talk, command, error, 1)
+    assert (told(talk, counter, f"## Errors and fixes\n{notes}") == []) is is_named
+
+
 def test_open_and_repeated_failures_of_commands_have_priority(counter: TokenCounter) -> None:
     talk = begun()
     run(talk, "make", "error: one of the rules is missing", 2)

@@ -5,15 +5,9 @@ from typing import Any
 
 import pytest
 
-from agent_tui.compaction.sections.files import (
-    PLACES_TOKENS,
-    WHOLE_TOKENS,
-    FileReader,
-    FileState,
-    choose_files,
-    files_for_later,
-    plain_lines,
-)
+from agent_tui.compaction.sections.file_states import FileReader, FileState, files_for_later
+from agent_tui.compaction.sections.file_views import plain_lines
+from agent_tui.compaction.sections.files import PLACES_TOKENS, WHOLE_TOKENS, choose_files
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.messages import JsonObject
 from agent_tui.tokens import TokenCounter
@@ -321,6 +315,53 @@ def test_a_file_is_not_shown_as_it_was_before_a_command_changed_it(
     assert "### a.py (changed; whole)\none\ntwo" not in [file.text for file in shown]
 
 
+@each_row(
+    "command",
+    [
+        "git reset --hard",
+        "git stash",
+        "git stash pop",
+        "git checkout -- .",
+        "git checkout main",
+        "git restore .",
+        "git restore src",
+        "git clean -fd",
+        "git -c core.pager=cat pull -q",
+    ],
+)
+def test_files_that_git_may_have_set_back_say_before_which_command_they_were_seen(
+    command: str, counter: TokenCounter
+) -> None:
+    read: Call = ("read", {"path": "src/b.py"}, "1\tthree\n2\tfour")
+    written: Call = ("write", {"path": "src/a.py", "content": "one\ntwo\n"}, "")
+    files = files_after(read, written, bash(f"cd . && {command} && echo done"))
+    assert {file.before for file in files} == {f"before $ {command}"}
+    note = f"### src/a.py (changed; whole)\n(last seen before $ {command})\none\ntwo"
+    assert note in [file.text for file in choose_files(files, 2_000, counter, None)]
+    (disk,) = choose_files(files[:1], 2_000, counter, {"src/a.py": "none\n"}.get)
+    assert disk.text == "### src/a.py (changed; whole)\nnone"
+
+
+@each_row(
+    "command",
+    [
+        "git stash list",
+        "git reset HEAD~1",
+        "git restore --staged .",
+        "git checkout -b next",
+        "git switch -c next",
+        "git clean -n",
+        "git restore lib",
+        "git checkout lib/a.py",
+        "git -C /elsewhere reset --hard",
+    ],
+)
+def test_files_that_git_leaves_alone_are_as_they_were_seen(command: str) -> None:
+    written: Call = ("write", {"path": "src/a.py", "content": "one\ntwo\n"}, "")
+    (file,) = files_after(written, bash(command))
+    assert not file.before
+
+
 def test_a_file_in_a_folder_gone_to_is_another_one() -> None:
     written: Call = ("write", {"path": "a.py", "content": "one\ntwo\n"}, "")
     files = files_after(written, bash("cd sub && cat a.py", "other"))
@@ -421,6 +462,24 @@ def test_of_many_edits_the_newest_are_shown(counter: TokenCounter) -> None:
 
 def _changed(number: int) -> str:
     return f"def function_{number}(value): return  -value + {number}"
+
+
+def test_of_a_committed_file_that_was_appended_to_its_two_ends_stand(
+    counter: TokenCounter,
+) -> None:
+    text = "\n".join(f"import module_{n}" for n in range(900))
+    new = "\n".join(f"def test_{n}():\n    run()\n    end({n})\n" for n in range(20))
+    calls: list[Call] = [
+        ("read", {"path": "a.py"}, f"{text}\n}}"),
+        edit("import module_899", f"import module_899\n{new}"),
+    ]
+    (open_file,) = choose_files([file_after(*calls)], 9_000, counter)
+    assert "def test_0():" in open_file.text
+    (done,) = choose_files([file_after(*calls, bash("git commit -qam x"))], 9_000, counter)
+    head, beginning, end = done.text.split("@@ line ")
+    assert head == "### a.py (changed; edited places)\n"
+    assert beginning.split("\n")[1:-1] == text.split("\n")[:15]
+    assert end.split("\n", 1)[1] == "def test_19():\n    run()\n    end(19)\n\n}"
 
 
 def test_what_one_file_takes_leaves_room_for_others(counter: TokenCounter) -> None:
@@ -580,19 +639,23 @@ def test_a_file_that_the_model_only_read_may_have_changed_outside(counter: Token
     assert note not in edited.text
 
 
-def test_a_file_as_the_log_has_it_was_last_seen_before_a_commit(counter: TokenCounter) -> None:
+def test_a_file_as_the_log_has_it_was_last_seen_before_a_commit_of_others(
+    counter: TokenCounter,
+) -> None:
     change: Call = ("edit", {"path": "a.py", "old": "1", "new": "2"}, "ok")
-    commits = [commit_of("1234567"), commit_of("89abcde")]
-    note = "(last seen before commit 1234567)"
-    (file,) = choose_files([file_after(change, *commits)], 1_000, counter)
+    own, other = commit_of("1234567"), commit_of("89abcde")
+    note = "(last seen before commit 89abcde)"
+    (file,) = choose_files([file_after(change, own)], 1_000, counter)
+    assert file.text == "### a.py (changed; as far as read)\n2"
+    (file,) = choose_files([file_after(change, own, other)], 1_000, counter)
     assert file.text == f"### a.py (changed; as far as read)\n{note}\n2"
-    (now,) = choose_files([file_after(change, *commits)], 1_000, counter, lambda _: "2\n")
+    (now,) = choose_files([file_after(change, own, other)], 1_000, counter, lambda _: "2\n")
     assert note not in now.text
     view: Call = ("read", {"path": "a.py"}, numbered(["2"]))
-    (seen,) = choose_files([file_after(change, *commits, view)], 1_000, counter)
+    (seen,) = choose_files([file_after(change, own, other, view)], 1_000, counter)
     assert note not in seen.text
-    later = files_for_later([file_after(change, *commits)], {"a.py"})
-    assert FileReader(FOLDERS, later).read(())[0].seen_before == "1234567"
+    later = files_for_later([file_after(change, own, other)], {"a.py"})
+    assert FileReader(FOLDERS, later).read(())[0].seen_before == "89abcde"
 
 
 @each_row(
@@ -694,3 +757,13 @@ def test_files_that_a_program_keeps_for_itself_are_shown_only_if_they_changed(
     assert choose_files(files_after(*reads), 1_000, counter) == []
     wrote = ("write", {"path": path, "content": "one\ntwo"}, "Wrote it.")
     assert len(choose_files(files_after(*reads, wrote), 1_000, counter)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "awaits"), [("src/a.py", True), ("/src/b.py", True), ("/home/me/.plans/x.md", False)]
+)
+def test_a_plan_that_a_program_keeps_for_itself_awaits_no_commit(path: str, awaits: bool) -> None:
+    assert (
+        file_after(("write", {"path": path, "content": "x = 1"}, "Written.")).awaits_commit
+        is awaits
+    )

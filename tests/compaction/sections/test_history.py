@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.prompt.mentions import attach
-from agent_tui.compaction.sections.files import FileReader
+from agent_tui.compaction.sections.file_states import FileReader
 from agent_tui.compaction.sections.history import (
     MAX_RECORDED_CHARS,
     Done,
@@ -132,6 +132,50 @@ def test_proposals_are_remembered_until_others_are_made() -> None:
 def test_the_proposals_that_an_answer_names_stand_in_place_of_the_question() -> None:
     (_, answer) = told_after("Why?", f"{OFFER}\n\nWhich one?", "2")
     assert answer == "2 [in answer to: 2. Disable gc]"
+
+
+LISTS = """Which way?
+
+1. Rebuild
+2. Disable
+
+{between}
+
+1. Pushed
+2. Closed
+
+{end}"""
+
+
+@each_row(
+    ("between", "end", "item"),
+    [
+        ("Which of these do you want? Meanwhile I did:", "", "2. Disable"),
+        ("Meanwhile I did:", "Which of these do I undo?", "2. Closed"),
+        ("Meanwhile I did:", "", "2. Disable"),
+        ("What do I do next?", "", "2. Closed"),
+    ],
+)
+def test_of_two_lists_the_one_next_to_the_question_has_the_proposals(
+    between: str, end: str, item: str
+) -> None:
+    offer = LISTS.format(between=between, end=end)
+    assert told_after("Why?", offer, "do 2")[1] == f"do 2 [in answer to: {item}]"
+
+
+@each_row(
+    ("reply", "asked"),
+    [
+        ("Fixed:\n- a typo\n- a test\n\nReady to merge?", "Ready to merge?"),
+        ("Fixed:\n3. a typo\n4. a test\nReady to merge. Next one?", "Ready to merge. Next one?"),
+        ("I fixed it.\n\n- Push it?\n- Or wait?", "- Push it? - Or wait?"),
+        ("Shall I push?\nIt takes a minute.", "Shall I push? It takes a minute."),
+        ("Is it so? " + "It is fine. " * 40, ""),
+    ],
+)
+def test_a_short_answer_has_the_question_without_the_list_before_it(reply: str, asked: str) -> None:
+    told = told_after("Begin.", reply, "go on then")[1]
+    assert told == (f"go on then [in answer to: {asked}]" if asked else "go on then")
 
 
 def test_a_ledger_keeps_what_was_typed_between_pastes_and_cuts_those() -> None:

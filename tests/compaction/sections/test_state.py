@@ -303,6 +303,41 @@ def test_a_newer_run_of_the_same_check_takes_the_place_of_the_last() -> None:
     assert check_lines(again) == ["- `npm run check | tail -3` -> Checked 238 files."]
 
 
+@each_row(
+    "output",
+    ["> app@1.0.0 check\n> tsc --noEmit\n", "[check] $ tsc --noEmit", "$ tsc --noEmit", ""],
+)
+def test_the_command_that_a_task_runner_repeats_is_no_result(output: str) -> None:
+    talk = begun()
+    talk.tool("bash", {"command": "npm run check | tail -3"}, output, is_foreign=True)
+    state = StateReader().read(read_history(talk.path))
+    assert check_lines(state) == ["- `npm run check | tail -3` -> passed without a message"]
+
+
+def test_a_failed_check_is_not_told_once_a_command_with_more_in_it_passed() -> None:
+    failed = ("npm run lint", "1 issues", 1)
+    assert check_lines(state_of(failed, ("npm run lint && npm test", "9 passed", 0))) == [
+        "- `npm run lint && npm test` -> 9 passed"
+    ]
+    assert check_lines(state_of(failed, ("npm run lint && npm test", "1 failed", 1))) == [
+        "- `npm run lint` -> exit 1 1 issues",
+        "- `npm run lint && npm test` -> exit 1 1 failed",
+    ]
+
+
+def test_the_items_of_a_list_are_told_by_the_titles_with_which_they_were_made() -> None:
+    talk = begun()
+    for number, subject in enumerate(("Grind the corn", "Sieve the flour"), 1):
+        made = f"Task #{number} created successfully: {subject}"
+        talk.tool("TaskCreate", {"subject": subject, "description": "As it should be."}, made)
+    talk.tool("TaskUpdate", {"taskId": "1", "status": "in_progress"}, "Updated task #1 status")
+    state = StateReader().read(read_history(talk.path))
+    assert in_progress_lines(state) == ["- [ ] 1: Grind the corn (in progress)"]
+    assert pending_lines(state) == ["2: Sieve the flour"]
+    talk.tool("TaskUpdate", {"taskId": "1", "status": "completed"}, "Updated task #1 status")
+    assert lines_of_done(StateReader().read(read_history(talk.path))) == ["- [x] 1: Grind the corn"]
+
+
 def test_a_run_that_the_user_interrupted_has_no_result() -> None:
     talk = begun()
     details = ToolDetails(exit_code=137, ending="cancelled")

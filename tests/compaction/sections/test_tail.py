@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from agent_tui.compaction.plan import read_live
-from agent_tui.compaction.sections.files import FileReader, FileState, ShownFile
+from agent_tui.compaction.sections.file_states import FileReader, FileState
+from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.tiers.units import read_units
@@ -16,6 +17,7 @@ from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import FOLDERS, begun, numbered
+from tests.support.rows import each_row
 from tests.support.talk import Talk
 
 TEXT = numbered([f"value_{number} = {number}" for number in range(200)])
@@ -28,7 +30,7 @@ def editor(talk: Talk, counter: TokenCounter) -> TailEditor:
     units = read_units(
         talk.path, carryover=None, counter=counter, settings=settings, window=100_000
     )
-    return TailEditor(units.items, "batch", counter)
+    return TailEditor(units.items, "batch", counter, FOLDERS)
 
 
 def tail_of(
@@ -36,15 +38,12 @@ def tail_of(
     counter: TokenCounter,
     shown: tuple[str | ShownFile, ...] = (),
     room: int = PLENTY,
-    written: frozenset[str] = frozenset(),
 ) -> Tail:
     live = read_live(talk.path, counter)
     files = [f if isinstance(f, ShownFile) else ShownFile(f, "", is_whole=True) for f in shown]
     by_path = {file.path: file for file in files}
     known = FileReader(FOLDERS).read(read_history(talk.path))
-    return editor(talk, counter).lines_for_what_stands_elsewhere(
-        live, by_path, FOLDERS, room, known, written
-    )
+    return editor(talk, counter).lines_for_what_stands_elsewhere(live, by_path, room, known)
 
 
 def seen(talk: Talk, tail: Tail) -> tuple[Entry, ...]:
@@ -72,7 +71,7 @@ def test_a_view_of_a_file_that_stands_whole_gives_way_to_a_line(counter: TokenCo
     tail = tail_of(ended(talk), counter, ("src/a.py",))
     (edit,) = tail.edits.values()
     assert edit.target_id == view
-    assert edit.replacement == f"(src/a.py is shown above) [recall {view}]"
+    assert edit.replacement == f"(src/a.py is shown in the summary) [recall {view}]"
     assert edit.batch == "batch"
 
 
@@ -81,7 +80,7 @@ def test_so_does_the_answer_to_a_change_that_shows_the_file(counter: TokenCounte
     talk.tool("write", {"path": "src/a.py", "content": "x = 1"}, "Updated. It is now:\n" + TEXT)
     answer = result_id(talk)
     tail = tail_of(ended(talk), counter, ("src/a.py",))
-    assert tail.edits[answer].replacement == f"(src/a.py is shown above) [recall {answer}]"
+    assert tail.edits[answer].replacement == f"(src/a.py is shown in the summary) [recall {answer}]"
 
 
 def test_a_failed_view_of_it_stays(counter: TokenCounter) -> None:
@@ -138,12 +137,12 @@ def test_what_a_call_wrote_is_one_line_once_it_is_committed(
     file = FileState("src/a.py", [(1, now.split("\n"))], is_changed=True, is_committed=True)
     live = read_live(ended(talk).path, counter)
     maker = editor(talk, counter)
-    tail = maker.lines_for_what_stands_elsewhere(live, {}, FOLDERS, PLENTY, [file])
+    tail = maker.lines_for_what_stands_elsewhere(live, {}, PLENTY, [file])
     shown = str(build_context(seen(talk, tail)).messages)
     assert ("value_7 = 7" in shown) is stays
     assert "src/a.py" in shown
     assert ("left out ...] [recall" in shown) is not stays
-    assert not maker.lines_for_what_stands_elsewhere(live, {}, FOLDERS, PLENTY).edits
+    assert not maker.lines_for_what_stands_elsewhere(live, {}, PLENTY).edits
 
 
 PART = ShownFile("src/a.py", "\n".join(f"value_{n} = {n}" for n in range(60)), is_whole=False)
@@ -155,7 +154,7 @@ def test_a_view_of_lines_that_are_shown_of_a_file_gives_way(counter: TokenCounte
     talk.tool("read", {"path": "src/a.py", "limit": 50}, "\n".join(TEXT.split("\n")[:50]))
     view = result_id(talk)
     tail = tail_of(ended(talk), counter, (hidden,))
-    assert tail.edits[view].replacement == f"(src/a.py is shown above) [recall {view}]"
+    assert tail.edits[view].replacement == f"(src/a.py is shown in the summary) [recall {view}]"
     assert tail.files_to_show(read_live(talk.path, counter).entries) == {"src/a.py"}
 
 
@@ -198,25 +197,9 @@ def test_a_view_of_an_earlier_state_gives_way_if_all_else_of_it_is_shown(
     edit: JsonObject = {"path": "src/a.py", "old": "value_7 = 7", "new": "one = 1"}
     talk.tool("edit", edit, "Edited src/a.py.")
     left = str(tail_of(ended(talk), counter, (file,)).edits[view].replacement)
-    assert (left == f"(src/a.py is shown above) [recall {view}]") is not stays
+    assert (left == f"(src/a.py is shown in the summary) [recall {view}]") is not stays
     assert ("value_40 = 40\n" in left) is stays
     assert "value_20 = 20" not in left
-
-
-def test_of_a_finished_file_its_outline_stays(counter: TokenCounter) -> None:
-    text = "\n".join(line for n in range(9) for line in (f"def run_{n}():", *["    step()"] * 9))
-    talk = begun()
-    for name in ("a.py", "b.py"):
-        talk.tool("write", {"path": name, "content": text}, f"Wrote {name}.")
-    tail = tail_of(ended(talk), counter, written=frozenset({"a.py"}))
-    (made,) = (edit.replacement for edit in tail.edits.values())
-    assert isinstance(made, tuple)
-    (call,) = made
-    assert isinstance(call, ToolCall)
-    content = str(call.arguments["content"])
-    assert " left out ...] 1-10 def run_0(); 11-20 def run_1(); " in content
-    assert "step()" not in content
-    assert marks_in(content) == (content,)  # the tools refuse it
 
 
 def test_a_view_of_more_lines_than_are_shown_keeps_the_others(counter: TokenCounter) -> None:
@@ -247,7 +230,7 @@ def test_a_passage_that_comes_again_later_stands_once(counter: TokenCounter) -> 
     older = result_id(talk)
     talk.tool("bash", {"command": "make b"}, "second\n" + OUTPUT)
     (edit,) = tail_of(ended(talk), counter).edits.values()
-    line = f"(lines shown elsewhere) [recall {older}]"
+    line = f"(lines shown in $ make b below) [recall {older}]"
     assert (edit.target_id, edit.replacement) == (older, f"first\n{line}")
 
 
@@ -256,11 +239,106 @@ def test_a_command_that_was_given_again_stands_once(counter: TokenCounter) -> No
     message = "\n".join(f"Line {n} of what was changed and why." for n in range(12))
     command = f"git commit -F - <<'END'\n{message}\nEND"
     talk.tool("bash", {"command": command}, "refused", is_error=True)
-    talk.tool("bash", {"command": f"{command}\ngit log -1"}, "[main 1234567] one")
+    talk.tool("bash", {"command": f"{command}\ngit log -1"}, "refused", is_error=True)
     (edit,) = tail_of(ended(talk), counter).edits.values()
     (part,) = [part for part in edit.replacement or () if isinstance(part, ToolCall)]
-    left = f"git commit -F - <<'END'\n(lines shown elsewhere) [recall {edit.target_id}]"
+    where = "your call $ git commit -F - <<'END' Line 0 of what was changed and why.…"
+    left = f"git commit -F - <<'END'\n(lines shown in {where} below) [recall {edit.target_id}]"
     assert part.arguments["command"] == left
+
+
+def test_of_the_message_of_a_commit_its_subject_stays(counter: TokenCounter) -> None:
+    message = "\n".join(["One thing", *(f"Line {n} of what was changed." for n in range(20))])
+    command = f"git commit -F - <<'END'\n{message}\nEND\nmake"
+    for has_failed in (False, True):
+        talk = begun()
+        talk.tool("bash", {"command": command}, "[main 1234567] One thing", is_error=has_failed)
+        edits = tail_of(ended(talk), counter).edits
+        assert bool(edits) is not has_failed
+        for edit in edits.values():
+            (part,) = [part for part in edit.replacement or () if isinstance(part, ToolCall)]
+            left = str(part.arguments["command"])
+            assert left.startswith("git commit -F - <<'END'\nOne thing\n[... ")
+            assert left.endswith(f"[recall {edit.target_id}]\nEND\nmake")
+            assert marks_in(left)  # the tools refuse it
+
+
+def test_lines_refer_only_to_a_call_that_still_has_them(counter: TokenCounter) -> None:
+    message = "\n".join(["One thing", *(f"Line {n} of what was changed." for n in range(20))])
+    talk = begun()
+    talk.tool("bash", {"command": "make notes"}, message)
+    talk.tool("bash", {"command": f"git commit -F - <<'END'\n{message}\nEND"}, "[main 1234567] x")
+    (edit,) = tail_of(ended(talk), counter).edits.values()
+    assert edit.target_id == result_id(talk, -3)  # only the call is shorter
+
+
+DIFF = "diff --git a/a.py b/a.py\n" + "".join(f"+value_{n} = {n}\n" for n in range(40))
+
+
+@each_row(
+    ("command", "output", "is_old"),
+    [
+        ("git diff", DIFF, True),
+        ("git diff a.py | head -50", DIFF, True),
+        ("git status", "On branch main\n" + "  modified: a.py\n" * 20, True),
+        ("git diff main", DIFF, False),
+        ("git diff HEAD~2 a.py", DIFF, False),
+        ("git log -p", DIFF, False),
+        ("make && git diff", DIFF, False),
+    ],
+)
+def test_what_was_not_committed_then_is_of_no_use_after_a_commit(
+    counter: TokenCounter, command: str, output: str, is_old: bool
+) -> None:
+    talk = begun()
+    talk.tool("bash", {"command": command}, output)
+    shown = result_id(talk)
+    assert not tail_of(ended(talk), counter).edits
+    talk.tool("bash", {"command": "git commit -qam x"}, "[main 1234567] x")
+    edits = tail_of(ended(talk), counter).edits
+    line = f"(committed since) [recall {shown}]"
+    assert [edit.replacement for edit in edits.values()] == ([line] if is_old else [])
+
+
+@each_row(
+    ("output", "left"),
+    [
+        ("compiling\n" * 40 + "12 tests, 0 failures", "12 tests, 0 failures"),
+        ("compiling\n" * 40 + "12 tests, 3 failures", None),
+    ],
+)
+def test_of_a_check_that_passed_the_result_stays(
+    counter: TokenCounter, output: str, left: str | None
+) -> None:
+    talk = begun()
+    talk.tool("bash", {"command": "mix test"}, output)
+    ran = result_id(talk)
+    assert not tail_of(talk, counter).edits  # the newest exchange stays as it is
+    edits = tail_of(ended(talk), counter).edits.values()
+    assert [edit.replacement for edit in edits] == ([f"{left} [recall {ran}]"] if left else [])
+
+
+def test_blanks_at_the_ends_of_lines_go(counter: TokenCounter) -> None:
+    blanks = " \t" * 20
+    for command, goes in (("psql -c 'select 1'", True), ("cat a.md", False)):
+        talk = begun()
+        talk.tool("bash", {"command": command}, "\n".join(f"row {n}{blanks}" for n in range(9)))
+        edits = tail_of(talk, counter).edits  # in the newest exchange, too
+        assert bool(edits) is goes
+        assert not any(blanks in str(edit.replacement) for edit in edits.values())
+
+
+def test_what_was_only_shown_goes_if_the_same_command_shows_it_again(
+    counter: TokenCounter,
+) -> None:
+    for command, goes in (("ls -la src", True), ("make", False)):
+        talk = begun()
+        for number in range(2):
+            lines = "".join(f"{number}{n} file_{n}.py\n" for n in range(40))
+            talk.tool("bash", {"command": command}, lines)
+        edits = [str(edit.replacement) for edit in tail_of(ended(talk), counter).edits.values()]
+        assert ("the same command ran again later, in " in "".join(edits)) is goes
+        assert len(edits) == goes
 
 
 def test_what_another_tool_was_sent_again_stands_once(counter: TokenCounter) -> None:
@@ -270,7 +348,7 @@ def test_what_another_tool_was_sent_again_stands_once(counter: TokenCounter) -> 
     talk.tool("create_issue", {"title": "a", "text": f"Bug\n{text}", "team": "b"}, "created")
     (edit,) = tail_of(ended(talk), counter).edits.values()
     (part,) = [part for part in edit.replacement or () if isinstance(part, ToolCall)]
-    left = f"Bug\n(lines shown elsewhere) [recall {edit.target_id}]"
+    left = f"Bug\n(lines shown in your call create_issue below) [recall {edit.target_id}]"
     assert part.arguments == {"title": "a", "text": left}
 
 
@@ -281,7 +359,7 @@ def test_an_output_that_was_cut_still_stands_for_its_repeats(counter: TokenCount
         talk.tool("bash", {"command": "check"}, f"{'x=1; ' * 900}\n{report}\nin {seconds} s")
     first, second = (str(one.replacement) for one in tail_of(ended(talk), counter).edits.values())
     first, second = sorted((first, second), key=len)
-    assert first.split("\n")[:2] == ["(lines shown elsewhere)", "in 1 s"]
+    assert first.split("\n")[:2] == ["(lines shown in $ check below)", "in 1 s"]
     assert report in second
 
 

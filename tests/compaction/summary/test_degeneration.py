@@ -65,7 +65,7 @@ def test_the_form_given_back_is_an_echo(template: Template):
 @pytest.mark.parametrize(
     "body",
     [
-        "- **Decision**: Why",
+        "- **Decision**: Why, and which other options were laid out",
         "[insert the goal of the user here]\n- and one line",
         "...\n<what the user wants>",
         "Copy exact paths, versions and messages.",

@@ -176,3 +176,40 @@ def test_of_earlier_notes_stays_what_later_work_does_not_outdate(counter: TokenC
     lines = earlier("a line of the notes\n" * 200, 100).split("\n")
     assert lines[-1] == "[... the rest is left out ...]"
     assert set(lines[2:-1]) == {"a line of the notes"}
+
+
+_OF_CLAUDE_CODE = """\
+Summary:
+1. Primary Request and Intent:
+   Build the parser.
+
+3. Files and Code Sections:
+   - **parser.py** (MODIFIED)
+     ```python
+     x = 1
+     ```
+
+4. Errors and fixes:
+   - It recursed: a visited set fixed that.
+
+6. All user messages:
+   - "Build the parser."
+
+7. Pending Tasks:
+   - tests, NOT YET DONE
+
+8. Current Work:
+   Writing the tests.
+
+9. Optional Next Step:
+   Write the tests."""
+
+
+def test_of_a_summary_of_claude_code_stays_what_later_work_does_not_outdate(
+    counter: TokenCounter,
+) -> None:
+    text = earlier_notes(_OF_CLAUDE_CODE, template=STRUCTURED, counter=counter, max_tokens=1_000)
+    assert "Primary Request and Intent:\nBuild the parser." in text
+    assert "(MODIFIED)" in text
+    assert "a visited set fixed that" in text
+    assert not any(old in text for old in ("x = 1", "All User", "NOT YET", "Current", "Next Step"))

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from acp.schema import AllowedOutcome, RequestPermissionResponse
 
-from agent_tui.agent.turn.network_questions import NETWORK
+from agent_tui.agent.turn.command_network import NETWORK
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.front import Choice, Question
 from agent_tui.events import ApprovalRequest

@@ -19,6 +19,7 @@ from agent_tui.features.acp.wire import StdioWire
 from agent_tui.sessions.log import SessionLog
 from tests.support.editor import Place
 from tests.support.openai_script import Call, Reply
+from tests.support.patience import PATIENCE_S
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
 
@@ -208,7 +209,7 @@ async def test_an_editor_that_stops_reading_and_leaves_ends_the_program(
                 talk.stdin.close()
             if left != "stdin":
                 talk.stdout.close()
-            code = started.wait(20)
+            code = started.wait(timeout=PATIENCE_S)
             if not talk.stdin.closed:
                 talk.stdin.close()
             return code
@@ -239,7 +240,7 @@ async def test_requests_in_a_file_are_answered_in_a_file(place: Place) -> None:
             answers.open("wb") as taken,
             program(place, stdin=given, stdout=taken) as started,
         ):
-            return started.wait(30)
+            return started.wait(timeout=PATIENCE_S)
 
     assert await asyncio.to_thread(run) == 0
     refused, initialized = map(json.loads, answers.read_text().splitlines())
@@ -260,7 +261,7 @@ async def test_an_output_that_cannot_be_written_is_one_sentence(place: Place) ->
             started.stdin.write(json.dumps(INITIALIZE).encode() + b"\n")
             started.stdin.flush()
             said = started.stderr.read()
-            return started.wait(30), said
+            return started.wait(timeout=PATIENCE_S), said
 
     said = b"agent-tui: Cannot write to standard output: No space left on device.\n"
     assert await asyncio.to_thread(run) == (1, said)

@@ -9,10 +9,10 @@ from agent_tui.features.doctor.check import run_probes
 from agent_tui.features.doctor.command import all_probes
 from agent_tui.features.sharing.checks import check_encryption
 from tests.support.packages import documented_plugin, make_package
+from tests.support.patience import PATIENCE_S
 
 CODE = documented_plugin("Feature(")
 ENTRIES = {"agent_tui.features": {"moon": "FEATURE"}}
-PATIENCE_S = 60.0
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 from agent_tui.commands.core.checks import Check
 from agent_tui.errors import ModelFileError
 from agent_tui.features.doctor.check import Probe, run_probes
+from tests.support.patience import PATIENCE_S
 
 FINE = Check("git", "ok", "2.39", section="tools")
 
@@ -20,7 +21,7 @@ def test_the_order_is_that_of_the_probes_whatever_ends_first():
     second_is_done = threading.Event()
 
     def first() -> Iterator[Check]:
-        assert second_is_done.wait(30)
+        assert second_is_done.wait(timeout=PATIENCE_S)
         yield Check("first", "ok", "")
 
     def second() -> Iterator[Check]:

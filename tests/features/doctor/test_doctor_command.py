@@ -10,10 +10,10 @@ from agent_tui.cli import main
 from agent_tui.features.doctor.check import run_probes
 from agent_tui.features.doctor.command import all_probes, run_command
 from tests.features.doctor.conftest import CANARY
+from tests.support.patience import PATIENCE_S
 from tests.support.pty_program import PtyProgram
 
 PROGRAM = [sys.executable, "-m", "agent_tui", "doctor"]
-PATIENCE_S = 60.0
 SECTIONS = [
     "versions",
     "settings",

@@ -74,7 +74,7 @@ def test_a_server_elsewhere_is_not_asked(environment, find, config):
 def test_a_running_server_is_something_to_choose(find):
     with OpenAiServer() as server:
         server.pages["/v1/models"] = {"data": [{"id": "mine", "max_model_len": 4096}]}
-        check = find(models.check_model(read_environment(server_ports={"vLLM": server.port})))[
+        check = find(models.check_model(read_environment(server_ports={"vLLM": (server.port,)})))[
             "default"
         ]
     assert (check.state, check.found) == ("info", "none set; 1 on running servers")
@@ -86,11 +86,3 @@ def test_a_running_server_is_something_to_choose(find):
 def test_the_model_for_summaries_is_looked_for(probed, config, name, state):
     config.write_text(f'[compaction]\nmodel = "{name}"\n')
     assert probed(models.check_summary_model, "for summaries").state == state
-
-
-def test_a_local_model_that_the_settings_name_must_be_there(probed, config):
-    config.write_text('[local]\nmodel = "gone"\n')
-    check = probed(models.check_local_model, "with --local")
-    assert check.state == "bad"
-    assert "'gone'" in check.found
-    assert "models pull" in check.advice

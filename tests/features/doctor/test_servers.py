@@ -37,7 +37,7 @@ def other_port() -> Iterator[int]:
 
 
 def looked(kind: str, port: int):
-    environment = read_environment(server_ports={kind: port})
+    environment = read_environment(server_ports={kind: (port,)})
     (check,) = models.check_servers(environment)
     return check
 
@@ -135,5 +135,5 @@ def test_a_server_elsewhere_that_does_not_answer_may_be_behind_a_proxy(
 
 def test_ollama_is_looked_for_where_its_variable_says(monkeypatch, free_port):
     monkeypatch.setenv("OLLAMA_HOST", f"127.0.0.1:{free_port}")
-    (address,) = read_environment(server_ports={"Ollama": 1}).server_addresses
+    (address,) = read_environment(server_ports={"Ollama": (1,)}).server_addresses
     assert address == ServerAddress("Ollama", f"http://127.0.0.1:{free_port}")

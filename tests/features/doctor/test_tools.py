@@ -1,12 +1,8 @@
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agent_tui.features.doctor import machine
-from agent_tui.tools.sandbox import sandbox
-from agent_tui.tools.sandbox.backends import backend_here
-from agent_tui.tools.sandbox.plan import Backend
 
 
 @pytest.mark.parametrize(("name", "said"), [("git", "not found"), ("bash", "/bin/sh")])
@@ -51,63 +47,6 @@ def test_a_program_that_fails_is_not_taken_for_a_good_one(environment, find, pro
     check = find(machine.check_tools(environment()))["git"]
     assert check.state == "warning"
     assert "--version failed" in check.found
-
-
-def without_landlock(
-    system: str, machine: str, bubblewrap: Callable[[], str], _landlock: Callable[[], str]
-) -> tuple[Backend, str]:
-    return backend_here(system, machine, bubblewrap, lambda: "there is no Landlock")
-
-
-@pytest.mark.parametrize(
-    ("mode", "script", "state", "said"),
-    [
-        ("off", "", "warning", "off; commands run unconfined"),
-        (
-            "auto",
-            "",
-            "warning",
-            "bubblewrap (bwrap) is not installed; there is no Landlock; commands run",
-        ),
-        (
-            "on",
-            "",
-            "bad",
-            "bubblewrap (bwrap) is not installed; there is no Landlock; the model cannot",
-        ),
-        (
-            "auto",
-            "echo why >&2; exit 1",
-            "warning",
-            "does not work here: why; there is no Landlock; commands",
-        ),
-        ("auto", "exit 0", "ok", "bubblewrap; commands write only in the working folder"),
-    ],
-)
-def test_it_is_said_which_sandbox_there_is(
-    environment, find, programs, monkeypatch, mode, script, state, said
-):
-    monkeypatch.setenv("AGENT_TUI_SANDBOX", mode)
-    monkeypatch.setattr(sandbox, "backend_here", without_landlock)
-    if script:
-        programs("bwrap", script)
-    check = find(machine.check_sandbox(environment()))["sandbox"]
-    assert (check.state, said in check.found) == (state, True)
-
-
-def test_the_size_of_the_separate_caches_is_shown(environment, find, home: Path):
-    cached = home / "cache/packages/.cache/uv/x"
-    cached.parent.mkdir(parents=True)
-    cached.write_bytes(b"x" * 2_000_000)
-    check = find(machine.check_caches(environment()))["caches"]
-    assert (check.state, "2.0 MB in ~/cache/packages" in check.found) == ("info", True)
-
-
-def test_a_cache_of_the_user_that_commands_write_is_a_warning(environment, find, config: Path):
-    config.write_text('sandbox_caches = [".npm"]\n')
-    check = find(machine.check_caches(environment()))["caches"]
-    assert (check.state, "write ~/.npm" in check.found) == ("warning", True)
-    assert "config unset sandbox_caches" in check.advice
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@ from collections.abc import AsyncGenerator
 from functools import partial
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.events import AgentEvent, GoalEnding
+from agent_tui.events import AgentEvent
+from agent_tui.features.goal.events import GoalEnding
 from agent_tui.features.goal.goal import Goal
 from agent_tui.features.goal.part import GoalPart
 

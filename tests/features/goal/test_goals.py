@@ -14,11 +14,11 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.events import (
     BashFinished,
     BashStarted,
-    GoalChanged,
     LimitWaitStarted,
     Notice,
     TurnFinished,
 )
+from agent_tui.features.goal.events import GoalChanged
 from agent_tui.features.goal.goal import Goal, goal_in
 from agent_tui.features.goal.part import GoalPart
 from agent_tui.messages import BashExecutionMessage
@@ -196,7 +196,7 @@ async def test_a_standstill_ends_it_with_the_reason(stage: Stage):
     ending = only(events, TurnFinished)
     assert ending.outcome == "error"
     assert ending.error == (
-        "The goal is not met: `test -f a.txt` fails, 3 times in a row while no file changed."
+        "The goal is not met: `test -f a.txt` fails. The last 3 tries changed no file."
     )
     assert state(runtime).ending == "stuck"
     assert len(model.requests("turn")) == 3
@@ -213,7 +213,7 @@ async def test_changes_between_equal_failures_are_no_standstill(stage: Stage):
 async def test_a_judge_that_is_never_content_is_a_standstill(stage: Stage):
     runtime = stage.runtime(Model(writes("a.txt"), [LACKS]).provider)
     events = await collect(pursue(runtime, GOAL))
-    assert "the judge finds something missing, 3 times" in only(events, TurnFinished).error
+    assert "the judge finds something missing. The last 3 tries" in only(events, TurnFinished).error
 
 
 async def test_bounds_end_it(stage: Stage):

@@ -7,11 +7,12 @@ from itertools import count
 import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.config import GoalSettings
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import AgentEvent, BashFinished, BashStarted, GoalChanged, TurnFinished
+from agent_tui.events import AgentEvent, BashFinished, BashStarted, TurnFinished
+from agent_tui.features.goal.events import GoalChanged
 from agent_tui.features.goal.goal import Goal, goal_in
 from agent_tui.features.goal.parse import MOST_CHARS
+from agent_tui.features.goal.settings import GoalSettings
 from agent_tui.messages import Cost, Usage
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.limits import BudgetSpent

@@ -3,9 +3,9 @@
 import pytest
 
 from agent_tui.cli.arguments import parse_arguments
-from agent_tui.config import GoalSettings
 from agent_tui.errors import UsageError
 from agent_tui.features.goal.parse import MOST_CHARS, parse_goal
+from agent_tui.features.goal.settings import GoalSettings
 from tests.support.rows import each_row
 
 SETTINGS = GoalSettings(max_turns=7, max_hours=1.5)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.hooks.files import FoundHook, FoundHooks, HookSpec
+from agent_tui.agent.hook import HookSpec
 from agent_tui.features.hooks.dispatcher import HookPlace, Hooks
+from agent_tui.features.hooks.files import FoundHook, FoundHooks
 from agent_tui.features.hooks.part import input_for_hooks
 from agent_tui.messages import ToolCall
 from agent_tui.tool_names import name_for_hooks, names_of

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.consent import ConsentFile
-from agent_tui.agent.hooks.files import HookFiles
 from agent_tui.config import HookSettings
+from agent_tui.features.hooks.files import HookFiles
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 
 PLACES = (

@@ -21,6 +21,7 @@ from agent_tui.events import (
     ToolStarted,
     TurnFinished,
 )
+from agent_tui.features.hooks.feature import FEATURE
 from agent_tui.features.hooks.part import HooksPart
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.providers.wires.chat import openai_messages
@@ -163,7 +164,7 @@ async def test_ask_has_the_person_asked_about_what_would_run_unasked(stage):
     runtime = writing(stage, PreToolUse=hook(decision("ask", "look at it")))
     events = await answered(runtime, "once")
     request = only(events, ApprovalRequested).request
-    assert (request.reason, request.session_rule) == ("look at it", "")
+    assert (request.reason, request.session_rule, request.is_edit) == ("look at it", "", False)
     assert (stage.workspace / "a.txt").exists()
 
 
@@ -549,7 +550,9 @@ async def test_what_is_kept_amid_calls_leaves_a_request_that_services_take(stage
 async def test_no_process_of_hooks_is_left(stage: Stage, monkeypatch: pytest.MonkeyPatch):
     closed: list[ProcessKeeper] = []
     monkeypatch.setattr(ProcessKeeper, "close", lambda keeper: closed.append(keeper))
-    runtime = stage.runtime([Reply(text="Hello.")], hooks={"Stop": hook(noting(stage))})
+    runtime = stage.runtime(
+        [Reply(text="Hello.")], hooks={"Stop": hook(noting(stage))}, features=[FEATURE]
+    )
     await collect(runtime.submit("hello"))
     assert closed == []
     await runtime.aclose()

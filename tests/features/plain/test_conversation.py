@@ -128,8 +128,8 @@ def test_an_error_is_a_line_and_the_talk_goes_on(stage):
 
 
 def test_an_unknown_command_says_so_with_the_nearest(stage):
-    text = talk(stage, stage.runtime([]), "/modle", "/zzzzz")
-    assert "Unknown command /modle. Did you mean /model?" in text
+    text = talk(stage, stage.runtime([]), "/modal", "/zzzzz")
+    assert "Unknown command /modal. Did you mean /model?" in text
     assert "Unknown command /zzzzz. /help lists all commands." in text
 
 
@@ -254,7 +254,7 @@ def test_a_first_model_is_offered_by_number_where_one_can_be_used(stage):
 
 def test_a_rule_made_by_an_answer_can_be_taken_back(stage):
     script = [Reply(tool_calls=(WRITE,)), Reply("Done.")]
-    typed = ("go", "a", "/permissions remove x", "/permissions remove write(a.txt)")
+    typed = ("go", "p", "/permissions remove x", "/permissions remove write(a.txt)")
     text = talk(stage, stage.runtime(script, mode="ask"), *typed, "/permissions")
     assert "No such rule: x. You can remove: write(a.txt)." in text
     assert "Removed: write(a.txt)\n" in text

@@ -69,7 +69,7 @@ def test_what_an_answer_means(typed, answer):
 def test_where_no_rule_may_be_made_none_is_offered_or_taken():
     ask, out = asker("a", "p", "y")
     assert ask.approval(with_body("rm -r build")) == ApprovalAnswer("once")
-    assert "y once, n no, e no, with a comment: " in out.getvalue()
+    assert "y once, n no, and stop, e no, with a comment: " in out.getvalue()
     assert out.getvalue().count("is not a choice") == 2
 
 

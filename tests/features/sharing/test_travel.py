@@ -47,7 +47,6 @@ def test_somebody_who_pushes_anything_changes_nothing_that_was_written_here(
 
 
 @pytest.mark.thorough
-@pytest.mark.timeout(900)
 def test_a_hundred_sessions_of_two_clones_survive_many_kills(tmp_path: Path) -> None:
     history = travel(tmp_path, 100, sessions=100, rounds=60)
     assert history.kills > 10

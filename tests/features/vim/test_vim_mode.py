@@ -5,8 +5,10 @@ from pathlib import Path
 from textual.widget import Widget
 
 from agent_tui.config import Settings
+from agent_tui.ui.screens.settings import SettingsScreen
 from agent_tui.ui.screens.tree import TreeScreen
-from tests.ui.app_support import Ui, held, running_app
+from tests.ui.app_support import Ui, held, listed, running_app
+from tests.ui.settings_scenes import editor_in
 
 VIM = Settings.model_validate({"vim_mode": True})
 
@@ -93,3 +95,10 @@ async def test_the_setting_acts_at_once_and_is_off_by_default(tmp_path: Path):
         ui.app.window.prompt.use_modes(Settings())
         await ui.write("x")
         assert (ui.text, title(ui)) == ("oxn", "")
+
+
+async def test_the_command_leads_to_the_setting(tmp_path: Path):
+    async with running_app(tmp_path, settings_editor=editor_in(tmp_path)) as ui:
+        await ui.send("/vim")
+        await ui.until(lambda: isinstance(ui.app.screen, SettingsScreen))
+        assert any("vim_mode" in row for row in listed(ui.app.screen))

@@ -21,9 +21,11 @@ from agent_tui.messages import (
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.selection import select_tools
+from tests.support.offered import offered
 
-TOOLS = select_tools(default_toolbox().specs, "any", window=8_192)
+TOOLS = tuple(
+    spec for spec in offered(default_toolbox().specs, "any") if spec.name != "explore"
+)  # as in a small window
 
 
 def user(text: str) -> UserMessage:

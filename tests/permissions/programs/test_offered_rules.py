@@ -6,10 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_tui.config import PermissionMode, PermissionSettings
-from agent_tui.permissions.engine import PermissionEngine, Verdict
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.programs.offered_rules import rules_for_part
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.permissions.shell.parts import split_command
+from agent_tui.permissions.verdict import Verdict
 from agent_tui.tools.base import Intent
 from tests.permissions.programs.parts import part_of
 from tests.support.rows import each_row

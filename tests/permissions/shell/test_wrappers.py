@@ -136,3 +136,95 @@ def test_what_is_wrapped_knows_its_wrapper_and_what_was_set_before_it():
     assert split_command("nice a b").commands[1].source == "a b"
     (_, run) = split_command("find . -exec a b ';'").commands
     assert (run.wrapper, run.source, run.is_wrapped_plainly) == ("find", "a b", False)
+
+
+@each_row(
+    ("command", "programs"),
+    [
+        ("git push --receive-pack=./x . main", ["./x"]),
+        ("git push --receive-pack './x; y' . main", ["./x", "y"]),
+        ("git push --exe=./x . main", ["./x"]),
+        ("git push --rec=./x . main", ["./x"]),
+        ("git push -o a --receive-pack ./x .", ["./x"]),
+        ("git fetch -u --upl=./x .", ["./x"]),
+        ("git fetch --upload-pack ./x .", ["./x"]),
+        ("git clone -u ./x a b", ["./x"]),
+        ("git clone -c core.sshCommand=./x a b", ["./x"]),
+        ("git clone --config=core.sshCommand=./x a b", ["./x"]),
+        ("git -c alias.s='!./x' s", ["./x"]),
+        ("git -C a -c core.pager=./x log", ["./x"]),
+        ("git rebase -ix ./x main", ["./x"]),
+        ("git rebase --exec 'make test' main", ["make test"]),
+        ("git grep -O./x a", ["./x"]),
+        ("git difftool -y --extcmd=./x", ["./x"]),
+        ("git bisect run ./x a", ["./x a"]),
+        ("git clone --template=./t . y", ["./t/hooks/post-checkout"]),
+        ("git clone --t 'ls;a' . y", ["ls;a/hooks/post-checkout"]),
+        ("git -C . init --tem ./t y", ["./t/hooks/post-checkout"]),
+        ("git init --template= y", []),
+        ("git clone --conf=core.sshCommand=./x a b", ["./x"]),
+        ("git clone -ccore.sshCommand=./x a b", ["./x"]),
+        ("git clone -lqccore.sshCommand=./x a b", ["./x"]),
+        ("git clone --u ./x a b", ["./x"]),
+        ("git clone -lu./x a b", ["./x"]),
+        ("git clone -c core.hooksPath=ls a b", ["ls/git"]),
+        ("git -c init.templateDir='ls;a' init", ["ls;a/git"]),
+        ("git -c core.hooksPath= commit", []),
+        ("git --exec-path=./x pull", ["./x/git"]),
+        ("git pull -s x/../evil . main", ["git-merge-x/../evil"]),
+        ("git pull -qsx/../evil . main", ["git-merge-x/../evil"]),
+        ("git merge --strat=x main", ["git-merge-x"]),
+        ("git rebase -is 'a;b' main", ["git-merge-a;b"]),
+        ("git cherry-pick --strategy x main", ["git-merge-x"]),
+        ("git send-email --to-cmd=./x a", ["./x"]),
+        ("git send-email -cc-cmd ./x a", ["./x"]),
+        ("git send-email --Header=./x a", ["./x"]),
+        ("git send-email --smtp-server=./x a", ["./x"]),
+        ("git send-email --smtp-server=smtp.example.com --to=a@b --cc a@b x", []),
+        ("git difftool -yt ../../x", ["../../x"]),
+        ("git difftool --tool=vimdiff", []),
+        ("git merge -s ours main", []),
+        ("git merge -Xours --stat main", []),
+        ("git pull --rebase --strategy=ort -Xtheirs origin main", []),
+        ("git clone -bbugfix --depth=1 a b", []),
+        ("git switch -c core.pager=./x", []),
+        ("git commit --template=./x -c main", []),
+        ("git log --cc --stat -s", []),
+        ("git fetch -up origin", []),
+        ("git grep -O a", []),
+        ("git submodule foreach --recursive './x || y'", ["./x", "y"]),
+        ("git -c user.name='Ada (A' -c color.ui=always -c a.b=off commit -m x", []),
+        ("git push origin main --no-verify", []),
+        ("git push -u origin main", []),
+        ("git push -- --exec=./x", []),
+        ("git log -Oorder --oneline --exclude=x", []),
+        ("git rebase -i main", []),
+    ],
+)
+def test_programs_that_options_of_git_name_are_commands(command: str, programs: list[str]):
+    outer, *inner = split_command(command).commands
+    assert (outer.name, [_shown(part) for part in inner]) == ("git", programs)
+    assert all(part.wrapper == "git" for part in inner)
+
+
+@each_row(
+    ("command", "is_opaque"),
+    [
+        ("git push --receive-pack=$X", True),
+        ("git rebase --exec $X", True),
+        ("git -c $X log", True),
+        ("git -C . merge $X", True),
+        ("git clone --te$X a b", True),
+        ("git clone -c protocol.ext.allow=always ext::./x y", True),
+        ("git push origin $X", True),
+        ('git fetch "$(cat x)"', True),
+        ("git push origin HEAD:$X", False),
+        ('git push origin "$(git branch --show-current)"', False),
+        ("git push -u origin $(git rev-parse --abbrev-ref HEAD)", False),
+        ("git log $X", False),
+        ("git push origin -- $X", False),
+    ],
+)
+def test_a_program_for_git_that_is_known_at_run_time_is_opaque(command: str, is_opaque: bool):
+    kinds = [part.kind for part in split_command(command).commands]
+    assert ("opaque" in kinds) == is_opaque

@@ -73,6 +73,7 @@ def counted(session: ForeignSession) -> Counts:
     )
 
 
+@pytest.mark.skipif(not RECORDED, reason="there are no recorded sessions")
 @each_row("name", RECORDED)
 def test_a_recorded_session_has_what_its_file_holds(name: str) -> None:
     path = trajectory(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.tools.sandbox.plan import Backend
+from agent_tui.features.sandbox.plan import Backend
 
 Promise: TypeAlias = Literal["held", "watched", "text", "open"]
 """Held by the kernel; found and put aside after the command; left to the rules that read the

@@ -22,8 +22,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from agent_tui.tools.sandbox.plan import Backend
-from agent_tui.tools.sandbox.sandbox import Sandbox, Surroundings
+from agent_tui.features.sandbox.plan import Backend
+from agent_tui.features.sandbox.sandbox import Sandbox
+from agent_tui.features.sandbox.wall_planner import Surroundings
 from tests.support.escapes import probes
 from tests.support.sandbox import covering
 

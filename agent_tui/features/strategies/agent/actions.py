@@ -8,7 +8,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agent_tui.compaction.draft import ledger_of
+from agent_tui.compaction.conversation import ledger_of
 from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.compaction.sections.history import Said, read_history
 from agent_tui.compaction.sections.person import choose_messages, least_tokens

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
-from agent_tui.compaction.draft import ledger_of
+from agent_tui.compaction.conversation import ledger_of
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.errors import CompactionError

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_tui.compaction.draft import ledger_of
+from agent_tui.compaction.conversation import ledger_of
 from agent_tui.config import CompactionSettings
 from agent_tui.providers.wires.anthropic import anthropic_payload
 from agent_tui.providers.wires.chat import openai_messages

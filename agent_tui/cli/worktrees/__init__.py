@@ -1,1 +1,0 @@
-"""``--worktree`` and ``agent-tui worktrees``: sessions in git worktrees of their own."""

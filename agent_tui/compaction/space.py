@@ -1,0 +1,300 @@
+"""Divides the space of a compaction among sections, chosen texts and the newest messages."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from agent_tui.compaction.conversation import Conversation, folders_of, summary_tokens
+from agent_tui.compaction.curation.answer import Pick
+from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
+from agent_tui.compaction.curation.since import files_ahead, older_than_notes
+from agent_tui.compaction.plan import (
+    CompactionPlan,
+    choose_cut,
+    plan_cut,
+)
+from agent_tui.compaction.request import CompactionRequest
+from agent_tui.compaction.sections.compose import (
+    FILES_SHARE,
+    KEPT_SHARE,
+    LEAST_KEPT,
+    NEWEST_SHARE,
+    RULES_SHARE,
+    SAID_MOST_SHARE,
+    STEP_SHARE,
+    TAIL_SHARE,
+    WAY_SHARE,
+    SectionRooms,
+    Sections,
+    WorkRecord,
+    make_sections,
+    way_block,
+)
+from agent_tui.compaction.sections.files import ShownFile, choose_files
+from agent_tui.compaction.sections.history import split_after
+from agent_tui.compaction.sections.tail import Tail
+from agent_tui.compaction.summary.templates import template_named
+from agent_tui.compaction.transcript import UNLIMITED, message_texts
+from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.replay.marks import read_marks
+from agent_tui.tokens import TokenCounter
+
+_LEAST_SECTIONS_SHARE = 0.4
+
+
+class SpacePlanner:
+    """Divides the space among sections, the way so far and the newest messages."""
+
+    def __init__(
+        self,
+        request: CompactionRequest,
+        conversation: Conversation,
+        room: int,
+        said_room: int,
+        notes: str,
+        brought: tuple[Pick, ...],
+        window: int,
+        counter: TokenCounter,
+    ) -> None:
+        self._said_room = said_room
+        self._promised_room = conversation.room
+        self._notes = notes
+        self._brought = brought
+        self._request = request
+        self._path = conversation.path
+        self._live = conversation.live
+        self._summary = conversation.summary
+        choice = request.selection.choice
+        self._has_notes = choice is not None and bool(choice.notes and choice.picks)
+        self._record = record = self._with_failures_of_now(conversation.record)
+        self._room = room
+        self._counter = counter
+        self._folders = folders_of(request)
+        marks = read_marks(self._path)
+        self._dropped = marks.dropped | marks.emptied
+        self._tasks = frozenset(task.entry_id for task in record.tasks)
+        self._editor = conversation.editor
+        self._sections_room = room
+        self._window = window
+        self.older = (
+            older_than_notes(choice, self._path, record.events) if choice is not None else ""
+        )
+        self._lasting: tuple[Pick, ...] = ()
+        self._unused = 0
+        self.kept = Kept()
+
+    def plan(self) -> tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]]:
+        """The cut, the sections, and the way so far.
+
+        The newest messages get their share first. The sections are sized beside them. What the
+        sections leave takes in earlier messages, and the sections then omit what those show. The
+        newest messages repeat neither files nor chosen lines.
+        """
+        plan, shown = self._plan_once(is_chosen_once=True)
+        if not self.kept.shows(shown):  # the newest messages refer to it
+            plan, _ = self._plan_once(is_chosen_once=False)
+        return plan
+
+    def _plan_once(
+        self, *, is_chosen_once: bool
+    ) -> tuple[tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]], Kept]:
+        """A plan, and the chosen lines that its newest messages may refer to."""
+        self._unused, self.kept = 0, Kept()
+        released = {(piece.label, piece.lines) for piece in self._request.selection.released}
+        self._lasting = tuple(
+            Pick(piece, is_lasting=True)
+            for piece in earlier_pieces(self._summary, self._counter)
+            if piece.is_lasting and (piece.label, piece.lines) not in released
+        )
+        tail = self._tail(())
+        newest = sum(tail.tokens[self._live.cuts[-1] :]) if self._live.cuts else 0
+        self._sections_room = sections_room_of(self._room, max(newest, self._since_choice()))
+        cut = choose_cut(self._live, tail.tokens, int(self._room * TAIL_SHARE), self._window)
+        sections, way = self._before_cut(cut, tail)
+        files = sections.shown
+        kept = self.kept if is_chosen_once else Kept()
+        tail = self._tail((*kept.shown, *files))
+        if sections.left_out or self.kept.is_cut:
+            self._unused = self._left(sections, way, tail, cut)
+            sections, way = self._before_cut(cut, tail, files)
+        while (more := self._fill(cut, tail, self._left(sections, way, tail, cut)))[0] < cut:
+            cut, tail = more
+            sections, way = self._before_cut(cut, tail, files)
+        if (left := self._left(sections, way, tail, cut)) and not sections.has_all_said:
+            self._unused += left
+            sections, way = self._before_cut(cut, tail, files)
+        plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens)
+        return (plan, sections, way), kept
+
+    def _tail(self, files: Sequence[ShownFile]) -> Tail:
+        """The newest messages beside `files`, the newest exchange within its share."""
+        shown = {file.path: file for file in files}
+        tail = self._editor.lines_for_what_stands_elsewhere(
+            self._live, shown, self._room, self._record.files
+        )
+        if not self._live.cuts:
+            return tail
+        most = int(self._room * NEWEST_SHARE)
+        return self._editor.shorten_newest(
+            self._live, tail, self._live.cuts[-1], most, self._request.on_disk
+        )
+
+    def _left(
+        self, sections: Sections, way: tuple[str, tuple[str, ...]], tail: Tail, cut: int
+    ) -> int:
+        """Tokens that neither the sections nor the messages from `cut` on use."""
+        return max(self._room - self._size(sections, way[0]) - sum(tail.tokens[cut:]), 0)
+
+    def _before_cut(
+        self, cut: int, tail: Tail, files: tuple[ShownFile, ...] | None = None
+    ) -> tuple[Sections, tuple[str, tuple[str, ...]]]:
+        """The sections and the way so far, with `files`, or with those that fit."""
+        way_room = 0 if self._has_notes else int(self._sections_room * WAY_SHARE)
+        before = self._before(cut)
+        way = way_block(self._record, before, way_room, self._counter, files or ())
+        return self._sections(cut, tail, way[0], files), way
+
+    def _since_choice(self) -> int:
+        """Tokens of the entries that the model had not seen when it chose."""
+        choice, live = self._request.selection.choice, self._live
+        seen, _ = split_after(live.entries, choice.through if choice is not None else "")
+        return sum(live.tokens[len(seen) :])
+
+    def _fill(self, cut: int, tail: Tail, left: int) -> tuple[int, Tail]:
+        """Move the cut back to earlier steps, shortened if they are long, while they fit."""
+        for place in sorted((place for place in self._live.cuts if place < cut), reverse=True):
+            whole = sum(tail.tokens[place:cut])
+            if whole > left:
+                most = min(left, int(self._room * STEP_SHARE))
+                filled = self._editor.fill(self._live, tail, place, cut, most, self._tasks)
+                if filled is None:
+                    break
+                tail = filled
+            left -= sum(tail.tokens[place:cut])
+            cut = place
+        return cut, tail
+
+    def _sections(
+        self,
+        cut: int,
+        tail: Tail,
+        way: str,
+        files: tuple[ShownFile, ...] | None,
+    ) -> Sections:
+        request, choice, room = self._request, self._request.selection.choice, self._sections_room
+        kept = self._editor.entries_as_written(self._live, tail, cut)
+        kept |= {entry.id for entry in self._live.pinned}
+        chosen = choice.picks if choice is not None else ()
+        entries = self._live.entries[cut:]
+        said = [e.message for e in entries if isinstance(e, MessageEntry) and e.id in kept]
+        wanted = (*self._brought, *self._lasting, *request.selection.marked, *chosen)
+        picks = [pick for pick in wanted if pick.piece.entry_id not in self._dropped]
+        messages = message_texts(said, UNLIMITED)
+        rooms = self._rooms
+        sections = make_sections(
+            self._record_without(kept),
+            room,
+            self._counter,
+            rooms=rooms,
+            kept=kept,
+            notes=self._notes,
+            elsewhere="\n".join((way, *messages)),
+        )
+        self.kept = Kept()
+        left = int(room * (1 - TAIL_SHARE)) + rooms.unused - self._size(sections, way)
+        needed = tail.files_to_show(entries)
+        if picks:
+            least, most = (int(room * share) for share in (LEAST_KEPT, KEPT_SHARE))
+            self.kept = keep_excerpts(
+                picks,
+                staying=kept,
+                files=self._record.files,
+                on_disk=request.on_disk,
+                room_tokens=max(min(left, most), least),
+                counter=self._counter,
+                shown=[file for file in files or () if file.path in needed],
+                messages="\n".join(messages),
+            )
+            left -= self._counter.count_text(self.kept.text)
+        if files is None:
+            elsewhere = self.kept.paths | self._record.documents_in(sections.before_prose)
+            known = [file for file in self._record.files if file.path not in elsewhere]
+            if choice is not None and self._has_notes:
+                template = template_named(request.settings.template)
+                known = files_ahead(known, choice, self._notes, self._path, template, self._folders)
+            elif choice is not None:
+                known.sort(key=lambda file: file.is_committed)
+            files_room = max(min(left, int(room * FILES_SHARE)), 0)
+            verbatim = self._editor.verbatim(self._live)
+            files = tuple(
+                choose_files(known, files_room, self._counter, request.on_disk, verbatim=verbatim)
+            )
+        return sections.with_files(
+            file for file in files if file.path not in self.kept.paths or file.path in needed
+        )
+
+    def _with_failures_of_now(self, record: WorkRecord) -> WorkRecord:
+        """`record` without failures that ended before an earlier compaction.
+
+        Beside a model's notes, only those are left that are open, or came after the notes.
+        """
+        choice, entries = self._request.selection.choice, [e.id for e in self._live.entries]
+        if self._has_notes and choice is not None and choice.through in entries:
+            entries = entries[entries.index(choice.through) + 1 :]
+        return replace(
+            record,
+            failures=tuple(
+                failure
+                for failure in record.failures
+                if failure.entry_id in entries
+                or (failure.ending == "open" and not (self._has_notes and failure.since))
+            ),
+        )
+
+    def _record_without(self, kept: frozenset[str]) -> WorkRecord:
+        """The record; for a reader without the recall tool, without ids and what is `kept`."""
+        record = self._record
+        if self._request.occasion != "limit":
+            return record
+        said = tuple(("", text) for key, text in record.said if key not in kept or not key)
+        return replace(record, said=said)
+
+    @property
+    def _rooms(self) -> SectionRooms:
+        """Rules and the user's messages have shares of the target.
+
+        However small the conversation itself is, it is not the reason to leave one out.
+        """
+        room = max(self._sections_room, self._said_room)
+        rules, said = (int(room * share) for share in (RULES_SHARE, SAID_MOST_SHARE))
+        return SectionRooms(
+            rules=rules,
+            said=said,
+            unused=self._unused,
+            promised=self._promised_room if self._request.selection.choice is not None else None,
+            staying=self._request.selection.promise.said,
+            are_noted=self._has_notes,
+        )
+
+    def _before(self, cut: int) -> frozenset[str]:
+        """The entries that the way so far covers: the path up to the cut, without pinned ones."""
+        kept = self._entries_to_keep(cut)
+        return frozenset(entry.id for entry in self._path if entry.id not in kept)
+
+    def _entries_to_keep(self, cut: int) -> frozenset[str]:
+        """The entries that stay unchanged: those from the cut on, and pinned or marked ones."""
+        return frozenset(entry.id for entry in (*self._live.pinned, *self._live.entries[cut:]))
+
+    def _size(self, sections: Sections, way: str) -> int:
+        """The size of the summary in tokens."""
+        parts = (sections.before_prose, self.kept.text, sections.after_prose, way, sections.lists)
+        size = summary_tokens("\n\n".join((*parts, self.older)), self._counter)
+        return size + self._counter.count_text(self._notes)
+
+
+def sections_room_of(room: int, newest: int) -> int:
+    """The space for sizing sections: less than `room` if the newest exchange is large.
+
+    `newest` is the size of that exchange, which always stays.
+    """
+    left = int((room - newest) / (1 - TAIL_SHARE))
+    return min(room, max(left, int(room * _LEAST_SECTIONS_SHARE)))

@@ -1,0 +1,1 @@
+"""Helpers that work for a conversation, and sessions in git worktrees."""

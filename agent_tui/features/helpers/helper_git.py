@@ -1,0 +1,188 @@
+"""Git around a helper's work: from the user's state to a branch with commits."""
+
+import asyncio
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from agent_tui.errors import WorktreeError
+from agent_tui.features.helpers.helper_work import HelperChange, HelperWork
+from agent_tui.safe_paths import real_path
+from agent_tui.tools.files.protected import is_secret_name
+from agent_tui.tools.files.versions import FILE, PROGRAM
+from agent_tui.tools.git.command import ORDER_S, GitSilentError, ask_git, git_argv, order_git
+from agent_tui.tools.git.status import TreeDifference, diff_trees, read_work_tree
+from agent_tui.tools.git.trees import MOST_CHANGES, MOST_FILE_BYTES
+from agent_tui.tools.git.worktree import Worktree
+from agent_tui.tools.processes.keeper import ProcessKeeper
+
+_MOST_READ_BYTES = 100_000_000
+_IDENTITY = ("user.name=agent-tui", "user.email=agent-tui@localhost", "commit.gpgSign=false")
+_ANY_LINE_ENDS = "core.safecrlf=false"
+"""Otherwise git may refuse a file whose line endings it would convert."""
+
+
+class HelperGit:
+    """The git calls around a helper's work.
+
+    Args:
+        keeper: Starts git.
+        environ: The environment of commands here.
+    """
+
+    def __init__(self, keeper: ProcessKeeper, environ: Mapping[str, str]) -> None:
+        self._keeper = keeper
+        self._environ = environ
+
+    async def begin(self, worktree: Worktree, top: Path) -> str:
+        """Bring the user's uncommitted changes into `worktree`; returns the commit to work from.
+
+        Left out are ignored files, files above 5 MB and untracked ones whose names suggest keys.
+
+        Raises:
+            WorktreeError: There are too many, or git failed.
+        """
+        try:
+            dirty = (await read_work_tree(self._keeper, top, self._environ)).dirty
+            if len(dirty) > MOST_CHANGES:
+                raise WorktreeError(
+                    f"{len(dirty):,} files are not committed, too many to copy for a helper.",
+                    "Commit them, or add build results to .gitignore.",
+                )
+            names = [name for name, blob in dirty.items() if blob or not _is_secret(name)]
+            await asyncio.to_thread(_copy, top, worktree.path, names)
+            return await self.commit(worktree, "Uncommitted changes when the helper began")
+        except (GitSilentError, OSError) as error:
+            raise WorktreeError(f"Cannot prepare the helper's worktree: {error}.") from error
+
+    async def commit(self, worktree: Worktree, message: str) -> str:
+        """Commit everything in `worktree`; returns the newest commit.
+
+        Raises:
+            GitSilentError: Git failed.
+        """
+        path = worktree.path
+        await self._order(path, "add", "--all")
+        staged = git_argv("diff", "--cached", "--quiet")
+        try:
+            await ask_git(self._keeper, staged, path, self._environ)
+        except GitSilentError:
+            committing = ("--quiet", "--no-verify", "--message", message)
+            await self._order(path, "commit", *committing)
+        head = await self._ask(path, "rev-parse", "HEAD")
+        return os.fsdecode(head).strip()
+
+    async def work(self, worktree: Worktree, top: Path, base: str, tip: str) -> HelperWork:
+        """The changes from `base` to `tip`.
+
+        Raises:
+            GitSilentError: Git failed, or there are too many.
+        """
+        found = await diff_trees(self._keeper, worktree.repository, base, tip, self._environ)
+        whole = [change for change in found if _is_of_file(change)]
+        old = await self._checkouts(top, {one.name: one.before_id for one in whole})
+        new = await self._checkouts(worktree.path, {one.name: one.after_id for one in whole})
+        changes = tuple(
+            HelperChange(one.name, old.get(one.name), new.get(one.name), one.after_mode == PROGRAM)
+            for one in whole
+        )
+        left_out = tuple(one.name for one in found if not _is_of_file(one) or _is_of_mode(one))
+        return HelperWork(worktree, top, base, tip, changes, left_out)
+
+    async def _checkouts(self, top: Path, ids: Mapping[str, str]) -> dict[str, bytes]:
+        """What git would write into the worktree `top`, by name, for the objects `ids`.
+
+        Filters and line endings are those of its attributes. No hook runs.
+        """
+        asked = {name: blob for name, blob in ids.items() if blob}
+        if not asked:
+            return {}
+        # Git gives the size before conversion: a line that no content holds begins each file.
+        mark = secrets.token_hex(16)
+        argv = git_argv("cat-file", "--filters", f"--batch={mark}")
+        answer = await ask_git(
+            self._keeper,
+            argv,
+            top,
+            self._environ,
+            stdin=b"".join(os.fsencode(f"{blob} {name}\n") for name, blob in asked.items()),
+            most_bytes=_MOST_READ_BYTES,
+            patience_s=ORDER_S,
+        )
+        contents = answer.split(f"{mark}\n".encode())[1:]
+        if len(contents) != len(asked):
+            raise GitSilentError("objects of the repository are missing")
+        return {
+            name: content.removesuffix(b"\n") for name, content in zip(asked, contents, strict=True)
+        }
+
+    async def _ask(self, cwd: Path, command: str, *arguments: str) -> bytes:
+        return await ask_git(self._keeper, git_argv(command, *arguments), cwd, self._environ)
+
+    async def _order(self, cwd: Path, command: str, *arguments: str) -> None:
+        argv = git_argv(command, *arguments, settings=(*_IDENTITY, _ANY_LINE_ENDS))
+        await order_git(self._keeper, argv, cwd, self._environ)
+
+
+def _is_of_file(change: TreeDifference) -> bool:
+    """Whether the change is about a file whose content git can be asked for by its name."""
+    name, modes = change.name, {change.before_mode, change.after_mode}
+    can_ask = "\n" not in name and name == name.lstrip()  # in a line, after a blank
+    return can_ask and modes <= {0, FILE, PROGRAM}
+
+
+def _is_of_mode(change: TreeDifference) -> bool:
+    """Whether a file became a program, or no longer is one."""
+    return sorted((change.before_mode, change.after_mode)) == [FILE, PROGRAM]
+
+
+def _is_secret(name: str) -> bool:
+    """Whether the file, or a folder that it is in, has a name that suggests keys."""
+    return any(map(is_secret_name, name.split("/")))
+
+
+def _is_copied(file: Path) -> bool:
+    """Whether `file`, which exists, is copied for a helper: a link, or a file that is not large."""
+    kind = file.lstat()
+    is_small = stat.S_ISREG(kind.st_mode) and kind.st_size <= MOST_FILE_BYTES
+    return is_small or stat.S_ISLNK(kind.st_mode)
+
+
+def _copy(source: Path, target: Path, names: Sequence[str]) -> None:
+    """Make the files `names` below `target` as they are below `source`. Follows no links.
+
+    What is not copied stays as it was in `target`.
+    """
+    there = [name for name in names if os.path.lexists(source / name)]
+    copied = [name for name in there if _is_copied(source / name)]
+    for name in {*names} - {*there} | {*copied}:
+        if not _is_reached(target / name, target):
+            continue
+        with suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            (target / name).unlink()
+    for name in copied:
+        kind = (source / name).lstat()
+        place = target / name
+        if not _is_reached(place, target):
+            continue
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if stat.S_ISLNK(kind.st_mode):
+            place.symlink_to((source / name).readlink())
+        else:
+            shutil.copy2(source / name, place, follow_symlinks=False)
+
+
+def _is_reached(file: Path, folder: Path) -> bool:
+    """Whether `file` is in `folder` and no link leads to it; one that leads there is removed.
+
+    A link is where `file` needs a folder if a link of the repository was replaced by a folder.
+    """
+    for parent in reversed(file.relative_to(folder).parents):
+        if (folder / parent).is_symlink():
+            (folder / parent).unlink()
+            break
+    return real_path(file.parent).is_relative_to(folder)

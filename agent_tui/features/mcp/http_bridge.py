@@ -1,0 +1,231 @@
+"""Passes messages between stdin and stdout and an MCP server at an address.
+
+``python -m agent_tui.features.mcp.http_bridge``: JSON-RPC lines on stdin and stdout; the address
+and the headers are in the environment. Only this process imports the SDK, which takes a second and
+60 MB. It uses only the SDK's transport: `McpServer` speaks the protocol, as with programs.
+"""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from pydantic import JsonValue
+
+from agent_tui.features.mcp.connection import MAX_MESSAGE_BYTES
+from agent_tui.features.mcp.json_rpc import error_line
+from agent_tui.features.mcp.oauth import innermost_reason, oauth_provider
+from agent_tui.installation import install_command
+from agent_tui.messages import JsonObject
+
+if TYPE_CHECKING:  # takes a second to import, and the extra may be missing
+    import httpx2
+    from mcp.client import Transport
+    from mcp_types import JSONRPCMessage
+
+_URL_VARIABLE: Final = "AGENT_TUI_MCP_URL"
+_TOKENS_VARIABLE: Final = "AGENT_TUI_MCP_TOKENS"
+_NO_PAGE: Final = "http://127.0.0.1/callback"
+_HEADER_VARIABLE: Final = "AGENT_TUI_MCP_HEADER_"
+
+_CONNECT_S = 30.0
+_FAILED = -32000
+_REFUSALS: Final = {
+    401: "it requires a key or a login (HTTP 401): "
+    "run agent-tui mcp login NAME, or name the variable with its key in headers_env",
+    403: "it rejected this key (HTTP 403)",
+}
+
+
+class Bridge:
+    """Passes messages to the server at `url`, and its answers back.
+
+    Args:
+        url: The server's address.
+        headers: Sent with every request.
+        write: Called with each line from the server.
+        tokens: The file with the login tokens; None without a login.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        write: Callable[[bytes], None],
+        tokens: Path | None = None,
+    ) -> None:
+        self._url = url
+        self._headers = headers
+        self._write = write
+        self._tokens = tokens
+        self._status = 200
+        self._waiting: dict[JsonValue, str] = {}
+        self._version = ""
+        self._schemas: dict[str, JsonObject] = {}
+
+    async def run(self, lines: asyncio.StreamReader) -> str:
+        """Pass messages on until `lines` end or the connection fails.
+
+        Returns:
+            Why it failed, which is also the answer to open requests; empty at the end of input.
+        """
+        line = await lines.readline()
+        self._note_request(line)
+        try:
+            async with self._connect() as transport:
+                await self._exchange(line, lines, transport)
+        except ModuleNotFoundError:
+            return self._fail(f"it needs the package mcp: {install_command('mcp')}")
+        except Exception as error:  # noqa: BLE001 - the pump: any error becomes an answer
+            return self._fail(_REFUSALS.get(self._status) or innermost_reason(error))
+        return ""
+
+    @asynccontextmanager
+    async def _connect(self) -> "AsyncGenerator[Transport]":
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+
+        auth = oauth_provider(self._url, self._tokens, _NO_PAGE) if self._tokens else None
+        async with httpx2.AsyncClient(
+            auth=auth,
+            headers=dict(self._headers),
+            timeout=httpx2.Timeout(_CONNECT_S, read=None),  # `McpServer` has the timeouts
+            event_hooks={"response": [self._note_status]},
+        ) as client:
+            yield streamable_http_client(
+                self._url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES
+            )
+
+    async def _exchange(
+        self, line: bytes, lines: asyncio.StreamReader, transport: "Transport"
+    ) -> None:
+        from mcp.shared.message import ClientMessageMetadata, SessionMessage
+        from mcp_types import jsonrpc_message_adapter
+
+        async with transport as (incoming, outgoing):
+
+            async def pass_back() -> None:
+                async for item in incoming:
+                    if not isinstance(item, Exception):
+                        self._pass_back(item.message)
+
+            passing = asyncio.create_task(pass_back())
+            try:
+                while line:
+                    headers = self._routing_headers(json.loads(line))
+                    message = jsonrpc_message_adapter.validate_json(line)
+                    metadata = ClientMessageMetadata(headers=headers)
+                    await outgoing.send(SessionMessage(message, metadata))
+                    line = await lines.readline()
+                    self._note_request(line)
+            finally:
+                passing.cancel()
+
+    def _note_request(self, line: bytes) -> None:
+        match json.loads(line or b"{}"):
+            case {"method": str(method), "id": int(request_id)}:
+                self._waiting[request_id] = method
+            case _:
+                pass
+
+    def _pass_back(self, given: "JSONRPCMessage") -> None:
+        message = cast(JsonObject, given.model_dump(mode="json", by_alias=True, exclude_unset=True))
+        if "method" not in message:
+            asked = self._waiting.pop(message.get("id"), "")
+            match message:
+                case {"error": dict(error)} if self._status in _REFUSALS:
+                    error["message"] = _REFUSALS[self._status]
+                case {"result": {"protocolVersion": str(version)}} if asked == "initialize":
+                    self._version = version
+                case {"result": {"tools": list(tools)}} if asked == "tools/list":
+                    self._note_schemas(tools)
+                case _:
+                    pass
+        self._write(json.dumps(message).encode() + b"\n")
+
+    def _note_schemas(self, tools: Sequence[JsonValue]) -> None:
+        for tool in tools:
+            match tool:
+                case {"name": str(name), "inputSchema": dict(schema)}:
+                    self._schemas[name] = schema
+                case _:
+                    pass
+
+    def _routing_headers(self, message: JsonObject) -> dict[str, str]:
+        """The HTTP headers the protocol requires with `message`: its version, and what it calls.
+
+        Only versions without a handshake need more than the version (MCP 2026-07-28, transports).
+        """
+        from mcp.shared import inbound
+
+        match message:
+            case {
+                "method": str(method),
+                "params": {
+                    "_meta": {"io.modelcontextprotocol/protocolVersion": str(version)},
+                    **params,
+                },
+            }:
+                headers = {
+                    inbound.MCP_PROTOCOL_VERSION_HEADER: version,
+                    inbound.MCP_METHOD_HEADER: method,
+                }
+                name = params.get(inbound.NAME_BEARING_METHODS.get(method, ""))
+                if isinstance(name, str):
+                    headers[inbound.MCP_NAME_HEADER] = inbound.encode_header_value(name)
+                    names = inbound.x_mcp_header_map(self._schemas.get(name, {}))
+                    arguments = params.get("arguments")
+                    given = arguments if isinstance(arguments, dict) else {}
+                    headers |= inbound.mcp_param_headers(names, given)
+                return headers
+            case _:
+                return {inbound.MCP_PROTOCOL_VERSION_HEADER: self._version} if self._version else {}
+
+    async def _note_status(self, response: "httpx2.Response") -> None:
+        """Remember the latest HTTP status: the SDK does not report that a key is required."""
+        if response.request.url == self._url:  # a login also uses other addresses
+            self._status = response.status_code
+
+    def _fail(self, why: str) -> str:
+        for request_id in self._waiting:
+            self._write(error_line(request_id, _FAILED, why))
+        return why
+
+
+def main() -> None:
+    """Serve until stdin closes; if the connection failed, the last line on stderr says so."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # a stray print must not break a line
+
+    def write(line: bytes) -> None:
+        answers.write(line)
+        answers.flush()
+
+    async def serve() -> str:
+        lines = asyncio.StreamReader(limit=MAX_MESSAGE_BYTES)
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(lines), sys.stdin.buffer
+        )
+        tokens = os.environ.get(_TOKENS_VARIABLE)
+        return await Bridge(
+            os.environ[_URL_VARIABLE],
+            _headers(os.environ),
+            write,
+            Path(tokens) if tokens else None,
+        ).run(lines)
+
+    sys.exit(asyncio.run(serve()) or 0)
+
+
+def _headers(environ: Mapping[str, str]) -> dict[str, str]:
+    given = (value for name, value in environ.items() if name.startswith(_HEADER_VARIABLE))
+    parts = (value.partition(": ") for value in given)
+    return {name: value for name, _, value in parts}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Originals that the context no longer contains, of this session and of earlier ones."""

@@ -1,0 +1,131 @@
+"""Stores the approved state of the working folders, and says what the wall covers for it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from agent_tui.features.sandbox.change_authors import Author, ChangeAuthors
+from agent_tui.features.sandbox.folder_copies import FolderCopies
+from agent_tui.features.sandbox.hidden import HiddenFiles
+from agent_tui.features.sandbox.obeyed_state import Approved, ApprovedFile, Look
+from agent_tui.features.sandbox.plan import Covers
+from agent_tui.features.sandbox.project_look import ProjectLook
+from agent_tui.features.sandbox.project_walk import WalkFindings
+from agent_tui.features.sandbox.repository_makers import RepositoryMakers
+from agent_tui.paths import make_private_dir
+from agent_tui.tools.git.places import git_place
+
+
+class ApprovedState:
+    """The approved state of one conversation's folders, which other programs may share.
+
+    Args:
+        file: Where it is stored while commands run.
+        project: Looks at the working folders.
+        copies: Has the copies of followed folders.
+        hidden: Has the files that commands do not see.
+
+    Attributes:
+        file: Reads and writes the state.
+        approved: The state.
+        last: The last look.
+        covers: What the wall must mount for it.
+        authors: Knows what was covered when the commands that run began.
+        makers: Knows who made each repository.
+        is_unclear: Whether commands of another conversation may have made some of the last look.
+    """
+
+    def __init__(
+        self, file: Path, project: ProjectLook, copies: FolderCopies, hidden: HiddenFiles
+    ) -> None:
+        self.file = ApprovedFile(file)
+        self._project = project
+        self._copies = copies
+        self._hidden = hidden
+        self.approved = Approved()
+        self.last = Look(WalkFindings())
+        self.covers = Covers()
+        self.authors = ChangeAuthors()
+        self.makers = RepositoryMakers()
+        self.is_unclear = False
+
+    def take_up(self) -> bool:
+        """Read the stored state if another program has written it; returns whether there is one."""
+        state = self.file.read(self.approved)
+        if state is not None and state is not self.approved:
+            self.approved, self._project.walk.first = state, state.first
+        return state is not None
+
+    def look(self, *, after_commands: bool = False) -> Look:
+        """The current state of the folders. Blocking."""
+        known, before = self.approved.standing, self.last.found.gits
+        look = self._project.look(known, self.last, self.makers)
+        gits = look.found.gits
+        if after_commands:
+            if self.makers.is_empty:
+                self.makers.note_recovered(gits, known)
+                before = gits
+            self.makers.note_commands(gits, before, look.files.keys() - known.keys())
+        self.last = look
+        return look
+
+    def take_users(self) -> list[Path]:
+        """Approve of the last look: it is the user's. Blocking.
+
+        Returns:
+            What they changed or deleted since the look before.
+
+        Raises:
+            OSError: It cannot be stored.
+        """
+        look, before = self.last, self.approved.files
+        new = {path for path, digest in look.files.items() if digest != before.get(path)}
+        controls = {path for path in new if look.node_of(path) is None}
+        self.makers.note_user(look.found.gits, new, controls)
+        changed = self.approved.take_users(self.last.files)
+        for path in changed:
+            self.approved.words.pop(path, None)
+        for path in () if self.is_unclear else self.approved.files:
+            self.approved.note_word(path)
+        self.finish("user")
+        copied = (path for path, _ in self.covers.copies)
+        self.authors.note((*self.covers.read_only, *copied))
+        return changed
+
+    def finish(self, since: Author) -> None:
+        """Store the state, and cover what was followed at the last look. Blocking.
+
+        Args:
+            since: Who could change files since the last time.
+
+        Raises:
+            OSError: It cannot be stored.
+        """
+        look, walk = self.last, self._project.walk
+        new, walk.new = walk.new, set()
+        self._hidden.take(look.found.secrets, since, new)
+        self.store()
+        copied = (path for path, node in look.nodes.items() if node.way == "copied")
+        self._copies.bring_up_to_date(copied, self._hidden.paths)
+        folder = make_private_dir(self._copies.folder) if self._project.has_mounts else None
+        self.covers = Covers(
+            read_only=tuple(sorted(set(self._project.find_covers(look, self.makers.of_commands)))),
+            copies=self._copies.pairs,
+            copies_folder=folder,
+            hidden=(*self._hidden.paths, *look.found.closed),
+            unfollowed=frozenset((*self.approved.asked, *self._find_unwatched())),
+        )
+
+    def store(self) -> None:
+        """Write the state to disk.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        self.approved.first = self._project.walk.first
+        self.file.write(self.approved)
+
+    def _find_unwatched(self) -> Iterator[Path]:
+        """Each ``.git`` that by now leads to a place which was none of the roots' at the start."""
+        for place in map(git_place, self._project.walk.roots):
+            if place and not any(map(place.folder.is_relative_to, self._project.roots)):
+                yield place.entry

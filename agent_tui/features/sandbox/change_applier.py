@@ -1,0 +1,120 @@
+"""Carries out what was decided on changes: all that is written to working folders."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agent_tui.features.sandbox.beneath import folder_of
+from agent_tui.features.sandbox.change_finder import Change
+from agent_tui.features.sandbox.file_contents import FileContents, is_link_digest, is_stored
+from agent_tui.features.sandbox.git_controls import plain_content
+from agent_tui.features.sandbox.held import HeldStore
+from agent_tui.features.sandbox.tracked_files import TrackedFiles
+from agent_tui.tools.held_files import HeldFile
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeApplier:
+    """Writes through no link that a command may have made.
+
+    Args:
+        contents: Has what is written.
+        store: Has what is set aside.
+        tracked: Makes an index.
+        roots: The working folders with their git folders.
+    """
+
+    contents: FileContents
+    store: HeldStore
+    tracked: TrackedFiles
+    roots: Sequence[Path]
+
+    def bring(self, change: Change) -> bool:
+        """Do outside what a command did to a copy, unless the user changed it differently."""
+        ((path, digest),) = change.files
+        if self.contents.digest_of(path) != change.before:
+            return False
+        try:
+            if digest:
+                self.contents.write(path, digest)
+            else:
+                with folder_of(path, self.roots) as folder:
+                    os.unlink(path.name, dir_fd=folder)
+                self._remove_empty(path.parent)
+        except OSError:
+            return False
+        return True
+
+    def set_aside(
+        self, change: Change, why: str, standing: Mapping[Path, str]
+    ) -> tuple[HeldFile, str]:
+        """Move what `change` left to our folder, and restore what was there before.
+
+        Args:
+            change: The change.
+            why: Why the user decides on it.
+            standing: The digests of what may be there.
+
+        Returns:
+            What the user decides on, and the digest of what was written instead if that is not
+            `change.before`.
+
+        Raises:
+            OSError: It is gone, or cannot be moved or written.
+        """
+        held, written = self._set_aside(change, why, standing)
+        if change.control is None:
+            found = {self.contents.bytes_of(digest) for _, digest in change.files}
+            held = replace(held, unstaging=self.tracked.find_unstaging(held.path, found))
+        return held, written
+
+    def _set_aside(
+        self, change: Change, why: str, standing: Mapping[Path, str]
+    ) -> tuple[HeldFile, str]:
+        path, before = change.path, change.before
+        if change.is_in_copy:
+            return self.store.set_aside(path, why, before, change.source), ""
+        if change.control in ("config", "step", "replacement") and not path.is_symlink():
+            was, mode = self.contents.of(before) or (None, 0o644)
+            plain = plain_content(path, change.control, was)
+            if plain or was is not None:
+                ours = self.contents.keep(plain, mode)
+                return self.store.set_aside(path, why, ours), ours
+        held = self.store.set_aside(path, why, before)
+        for file, digest in self._find_lost(change, standing).items():
+            self.contents.write(file, digest)
+        return held, ""
+
+    def _find_lost(self, change: Change, files: Mapping[Path, str]) -> dict[Path, str]:
+        """What `change` replaced that was elsewhere: the link around it, or a folder's `files`.
+
+        Where a folder is in the place of a link, that comes back if the folder has no other files.
+        """
+        path = change.path
+        if change.control is not None or is_stored(change.before):
+            return {}
+        link = next((each for each in path.parents if is_link_digest(files.get(each, ""))), None)
+        if link is not None:
+            self._remove_empty(path.parent)
+            return {} if os.path.lexists(link) else {link: files[link]}
+        is_folder = not dict(change.files).get(path)
+        below = (each for each in files if path in each.parents and is_stored(files[each]))
+        return {} if is_folder else {each: files[each] for each in below}
+
+    def replace_index(self, held: HeldFile) -> HeldFile:
+        """Leave git an index: without one, each file would count as deleted."""
+        path = held.path
+        if not self.tracked.make_index(path.parent):
+            return held
+        why = f"{held.who}; git made it again from the last commit, so nothing is staged"
+        return replace(held, who=why, before=self.contents.digest_of(path))
+
+    def _remove_empty(self, folder: Path) -> None:
+        """Remove `folder` and those around it while they are empty, as git does."""
+        with suppress(OSError):
+            while True:
+                with folder_of(folder, self.roots) as around:
+                    os.rmdir(folder.name, dir_fd=around)
+                folder = folder.parent

@@ -1,0 +1,370 @@
+"""What git follows in a repository, and whether that could run programs.
+
+All of it is found without running git.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import Final, assert_never
+
+from agent_tui.features.sandbox.git_replacements import (
+    find_replacements,
+    is_replacement,
+    without_replacements,
+)
+from agent_tui.safe_paths import is_file, is_folder, is_link, real_path, trace_links
+from agent_tui.tools.files.folder_entries import entries_in
+from agent_tui.tools.git.named_files import HOOK_NAME, find_named
+from agent_tui.tools.git.places import (
+    OBEYED,
+    ON_PATH,
+    REMOTES,
+    SETTINGS_FILES,
+    is_linked_tree,
+    is_submodules,
+    leads_to,
+    place_named,
+    repositories_of,
+    submodule_entry,
+    trees_in,
+    work_trees_of,
+)
+from agent_tui.tools.git.settings import (
+    MADE_BY_GIT,
+    MERGE_STRATEGIES,
+    WORK_TREE,
+    ControlKind,
+    decode,
+    find_doubts,
+    lines_of,
+    odd_settings,
+    read_bytes,
+    read_text,
+    settings_in,
+)
+
+_DRIVER: Final = re.compile(r"(?:^|\s)(?:filter|merge|diff)=(?!lfs(?:\s|$))", re.MULTILINE)
+_HEAD: Final = "HEAD"
+_VALID_HEAD: Final = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}", re.IGNORECASE)
+"""How it begins. Git takes a folder without such a file for none of its own, and looks around it
+for another repository (``validate_headref``)."""
+
+_RESTORED: Final[Mapping[str, ControlKind]] = {"config": "config", _HEAD: "head"}
+_STRATEGIES: Final = b"(?:" + "|".join(MERGE_STRATEGIES).encode() + b")"
+_STEP_LINES: Final = {
+    "rebase-merge/git-rebase-todo": re.compile(
+        rb"\s*(?:(?:pick|p|reword|r|edit|e|squash|s|fixup|f|drop|d|label|l|reset|t|merge|m"
+        rb"|update-ref|u)[ \t].*|noop|break|b|[^\w\s].*)?\s*"
+    ),
+    "rebase-merge/strategy": re.compile(_STRATEGIES),
+    "sequencer/opts": re.compile(
+        rb"\[options\]|\tstrategy = " + _STRATEGIES + rb"|\t(?!strategy )[a-z-]+ = [^\\]*"
+    ),
+    "rebase-apply/apply-opt": re.compile(
+        rb"(?:\s*'(?:--(?:whitespace|directory|exclude|include)=[^']*(?:'\\['!]'[^']*)*"
+        rb"|--(?:reject|ignore-whitespace|ignore-space-change)|-[Cp]\d+)')*"
+    ),
+    **dict.fromkeys(
+        ("rebase-merge/msgnum", "rebase-merge/end", "rebase-apply/next", "rebase-apply/last"),
+        re.compile(rb"\d*"),
+    ),
+    "BISECT_START": re.compile(rb"(?!-).*"),
+    "BISECT_NAMES": re.compile(rb"(?:\s|'[^'!]*'|[\w./*-])*"),
+}
+"""Files of unfinished work that can run something, and the lines in them that do not.
+
+``git rebase --continue`` runs the ``exec`` lines of its list. It, and ``git cherry-pick
+--continue``, start a merge strategy by its name, even if a slash in it leads to a program of the
+work tree. ``git am`` passes its options to ``git apply``, one of which writes a file anywhere. The
+prompts of shells evaluate the numbers of steps (``git-prompt.sh``). Before git 2.35 a shell
+evaluated the names of a bisection; its start becomes an argument of ``git checkout``.
+Nothing is run by ``sequencer/todo``, which may only pick or revert, by the rest of
+``rebase-apply``, ``MERGE_MSG`` and the like (``sequencer.c``, ``builtin/am.c``)."""
+
+_ALWAYS: Final = {"hook": "git runs it", "way": "it leads to where commands write unchecked"}
+
+
+def controls_of(entry: Path, hooks_path: str = "") -> Iterator[tuple[Path, ControlKind]]:
+    """The existing files that git follows in the repository of the ``.git`` `entry`.
+
+    Args:
+        entry: The ``.git``, or a git folder without a work tree.
+        hooks_path: The hooks folder that the user's own settings name for it; empty for none.
+    """
+    if is_link(entry) or not is_folder(entry):
+        yield entry, "entry"
+    for git, trees in work_trees_of(entry):
+        yield from _controls_in(git)
+        for path, kind in find_named(git, trees, entry, hooks_path):
+            if kind == "config":
+                yield real_path(path), "config"
+            elif kind == "hook":
+                for hook in _hooks_in(real_path(path), entry):
+                    yield hook, "hook"
+        # What git writes there would get elsewhere.
+        for link in chain.from_iterable(trace_links(tree)[1] for tree in trees):
+            yield link, "irregular"
+
+
+def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
+    hooks = git / "hooks"
+    for hook in [hooks] if is_link(hooks) else _hooks_in(hooks, git):
+        yield hook, "hook"
+    for name, kind in SETTINGS_FILES:
+        if os.path.lexists(git / name):
+            yield git / name, kind
+    for name in REMOTES:
+        remotes = git / name
+        for path in [remotes] if is_link(remotes) else map(Path, entries_in(remotes)):
+            yield path, "pointer"
+    for name in _STEP_LINES:
+        if os.path.lexists(git / name):
+            yield git / name, "step"
+    for path in find_replacements(git):
+        yield path, "replacement"
+    if os.path.lexists(git / _HEAD):
+        yield git / _HEAD, "head"
+
+
+def restored_among(
+    paths: Iterable[Path], gits: AbstractSet[Path]
+) -> Iterator[tuple[Path, ControlKind]]:
+    """Which of `paths` are hooks, settings or HEAD in the folders `gits`, or lead to a git folder.
+
+    They need not exist.
+    """
+    for path in paths:
+        if path.name == ".git":
+            yield path, "entry"
+        elif path.parent in gits and (kind := _RESTORED.get(path.name)) is not None:
+            yield path, kind
+        elif any(git / "hooks" in path.parents for git in gits & set(path.parents)):
+            yield path, "hook"
+
+
+def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
+    """The files that git follows and only the user changes, as settings name them.
+
+    Without those of linked worktrees: ``git worktree remove`` deletes them.
+
+    Args:
+        entry: As in `controls_of`.
+        hooks_path: As there.
+    """
+    if not (is_folder(entry) or is_link(entry) or is_linked_tree(entry)):
+        yield entry
+    for git, trees in work_trees_of(entry):
+        if git.parent.name != "worktrees":
+            yield from (git / name for name in OBEYED if os.path.lexists(git / name))
+            for path, kind in find_named(git, trees, entry, hooks_path):
+                yield from _hooks_place(path, entry) if kind == "hook" else [path]
+
+
+def _hooks_place(folder: Path, entry: Path) -> Iterable[Path]:
+    """A folder of hooks, or the hooks in one that is around `entry`."""
+    if entry.is_relative_to(real := Path(os.path.realpath(folder))):
+        return _hooks_in(real, entry)
+    return [folder]
+
+
+def named_in_tree(entry: Path, hooks_path: str) -> Iterator[Path]:
+    """What of `covers_of` lies in a work tree: hooks folders, and settings that others include.
+
+    Commits can have these, so a checkout must be able to change them.
+
+    Args:
+        entry: The ``.git``.
+        hooks_path: As in `controls_of`.
+    """
+    named = {path: Path(os.path.realpath(path)) for path in covers_of(entry, hooks_path)}
+    if named := {path: real for path, real in named.items() if ".git" not in real.parts}:
+        own = {entry, *repositories_of(entry)}
+        yield from (path for path, real in named.items() if own.isdisjoint((real, *real.parents)))
+
+
+def why_obeyed(
+    path: Path, kind: ControlKind, roots: Iterable[Path], before: bytes | None = None
+) -> str:
+    """What git would do because of `path`; empty if it is as git itself creates it.
+
+    Args:
+        path: The file.
+        kind: Its purpose.
+        roots: Where repositories may be.
+        before: Its previous content; settings in it are the user's.
+    """
+    match kind:
+        case "hook" | "way":
+            return _ALWAYS[kind]
+        case "entry":
+            return _why_elsewhere(path, roots, before)
+        case "pointer":
+            # Git creates one for a worktree, inside the repository that it points to.
+            above = path.parent.parent
+            is_own = above.name == "worktrees" and leads_to(path) == above.parent
+            return "" if is_own else "git would look elsewhere"
+        case "attributes":
+            return "git would run drivers for files" if _names_drivers(path) else ""
+        case "config":
+            return next(iter(foreign_settings(path, _settings_before(path, before))), "")
+        case "step":
+            odd = _odd_steps(path, before)
+            return f"git would run {odd[0]}" if odd else ""
+        case "replacement":
+            return "git would show other objects" if is_replacement(path, before) else ""
+        case "head":
+            return _why_no_head(path, before)
+        case "irregular" | "shared":
+            return _why_irregular(path)
+        case _:
+            assert_never(kind)
+
+
+def _why_elsewhere(path: Path, roots: Iterable[Path], before: bytes | None) -> str:
+    """As `why_obeyed`. What led to a repository still must, unless the work tree is gone, too."""
+    is_there, folder = os.path.lexists(path), path.parent
+    target = None if is_link(path) else next(repositories_of(path), None)
+    if _led_to(path, before) not in (None, target):
+        is_left = is_there or (folder == real_path(folder) and entries_in(folder))
+        return "git would look elsewhere" if is_left else ""
+    is_near = target is not None and any(target.is_relative_to(root) for root in roots)
+    return "" if is_near or not is_there else "git would look elsewhere"
+
+
+def _led_to(path: Path, before: bytes | None) -> Path | None:
+    """The git folder that `path` led to with the content `before`; None if that is gone."""
+    with suppress(ValueError):
+        led_to = place_named(path, decode(before or b""))
+        return led_to if led_to is not None and is_folder(led_to) else None
+    return None
+
+
+def _why_no_head(path: Path, before: bytes | None) -> str:
+    with suppress(OSError):
+        if before is None or is_link(path) or _VALID_HEAD.match(read_bytes(path)):
+            return ""
+    return "git would find no repository"
+
+
+def _why_irregular(path: Path) -> str:
+    if is_folder(path) and not is_link(path):
+        if path.name == ON_PATH:
+            return "shells would run programs of the project"
+        return "its path is too long to look into it"
+    # Git writes its index, logs and messages through a link, and hangs on a pipe.
+    is_pipe = not (is_link(path) or is_file(path))
+    return "git would wait for it" if is_pipe else "git would write elsewhere"
+
+
+def foreign_settings(config: Path, before: bytes | None = None) -> list[str]:
+    """The lines of `config` that git itself does not write and that could run a program.
+
+    Without those that were there `before`.
+    """
+    try:
+        if is_link(config):
+            return ["git would look elsewhere"]
+        known = settings_in(before)
+        odd = [
+            doubt
+            for name, doubt, line in odd_settings(config)
+            if line not in known and not _is_by_git(name, config)
+        ]
+        if before is not None:
+            odd += find_doubts(read_text(config), decode(before))
+        return odd
+    except (OSError, UnicodeDecodeError):
+        return ["it cannot be read"]
+
+
+def plain_content(path: Path, kind: ControlKind, before: bytes | None = None) -> bytes:
+    """The lines of a "config" or "step" that run nothing, and those of `before`.
+
+    Of a "replacement", the references that replace nothing. If it is unreadable, `before`.
+    """
+    if kind == "replacement":
+        return without_replacements(path, before)
+    try:
+        content = read_bytes(path)
+    except OSError:
+        return before or b""
+    if kind == "step":
+        odd = set(_odd_steps(path, before))
+        return b"".join(line for line in content.splitlines(True) if _shown(line) not in odd)
+    before = _settings_before(path, before)
+    known = settings_in(before)
+    text = decode(content)
+    if before is not None and find_doubts(text, decode(before)):
+        return before  # a remote must not be left without its address
+    return "\n".join(
+        line.text
+        for line in lines_of(text)
+        if line.is_plain or line.setting in known or _is_by_git(line.name, path)
+    ).encode("utf-8", "surrogateescape")
+
+
+def _settings_before(path: Path, before: bytes | None) -> bytes | None:
+    """What the settings at `path` are compared with: only a new ``config`` is a new repository's.
+
+    One of a work tree, or that others include, belongs to a repository that was there before.
+    """
+    return b"" if before is None and path.name != "config" else before
+
+
+def _odd_steps(path: Path, before: bytes | None) -> list[str]:
+    """The lines that run something and were not there `before`."""
+    plain = next(lines for name, lines in _STEP_LINES.items() if path.match(name))
+    known = set((before or b"").splitlines())
+    try:
+        lines = read_bytes(path).splitlines()
+    except OSError:
+        return ["what cannot be read"]
+    return [_shown(line) for line in lines if line not in known and not plain.fullmatch(line)]
+
+
+def _shown(line: bytes) -> str:
+    return line.decode("utf-8", "backslashreplace").strip()
+
+
+def _is_by_git(name: str | None, config: Path) -> bool:
+    """Whether git itself writes the setting `name` as it is in `config`.
+
+    Git names the work tree of a submodule alone. It counts if it refers back to the repository,
+    which a command cannot have a folder elsewhere do, and no link is on the way there.
+    """
+    if name == WORK_TREE:
+        tree, git = submodule_entry(config), config.parent
+        trees = (*trees_in(config), *trees_in(git / "config"))
+        named = {Path(os.path.normpath(each)) / ".git" for each in trees}
+        is_plain = tree is not None and named == {tree} and leads_to(tree) == real_path(git)
+        return is_plain and is_submodules(git)
+    return name in MADE_BY_GIT
+
+
+def _hooks_in(folder: Path, git: Path) -> Iterator[Path]:
+    """The hooks in `folder`, and what is in folders there: hooks run it (``pre-commit.d``).
+
+    In one that is around `git`, only what is named as a hook.
+    """
+    is_around = git.is_relative_to(folder)
+    pending = [folder]
+    for each in pending:
+        for entry in entries_in(each):
+            if entry.is_dir(follow_symlinks=False):
+                pending += [] if is_around else [Path(entry)]
+            elif (
+                HOOK_NAME.fullmatch(entry.name) if is_around else not entry.name.endswith(".sample")
+            ):
+                yield Path(entry)
+
+
+def _names_drivers(path: Path) -> bool:
+    try:
+        return _DRIVER.search(read_text(path, follow_links=False)) is not None
+    except OSError:
+        return True

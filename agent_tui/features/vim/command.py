@@ -1,0 +1,16 @@
+"""The command ``/vim``: those who type it look for the setting."""
+
+from agent_tui.commands.core.command import command
+from agent_tui.commands.core.front import Front
+from agent_tui.commands.settings import SettingsPage
+
+_SETTING = "vim_mode"
+
+
+@command()
+async def vim(front: Front, _argument: str) -> None:
+    """See and change the setting for the keys of vi."""
+    if (editor := front.services.settings) is None:
+        front.say(f"Set {_SETTING} = true in config.toml for the keys of vi in the prompt.")
+    else:
+        await front.show(SettingsPage(editor, _SETTING))

@@ -1,1 +1,0 @@
-"""Accounts used instead of a key: signing in to them, and storing their tokens."""

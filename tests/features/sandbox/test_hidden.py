@@ -1,0 +1,306 @@
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from agent_tui.features.sandbox.hidden import HiddenFiles
+from agent_tui.features.sandbox.project_walk import ProjectWalk
+from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from tests.support.rows import each_row
+from tests.support.watched_folder import WatchedFolder
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> WatchedFolder:
+    folders = [tmp_path / name for name in ("proj", "own", "home")]
+    for folder in folders:
+        folder.mkdir()
+    return WatchedFolder(*folders, has_mounts=False)
+
+
+def _names(place: WatchedFolder) -> set[str]:
+    return {str(path.relative_to(place.root)) for path in place.watch.hidden.paths}
+
+
+def test_files_with_keys_are_found_wherever_they_are(tmp_path: Path):
+    for name in (
+        *(".env", ".env.local", "deep/er/.env", "server.key", "id_rsa", "terraform.tfstate"),
+        *(".env.example", ".env.sample", ".env.dist", ".env.template", "key.py", "id_rsa.pub"),
+        *("node_modules/x/.env", "#.env#", "my key.pem", "a/.env (1)", "id_rsa~", "notes.md~"),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    keys = (".aws/credentials", "a/.SSH/x/config", ".m2/settings.xml", "a/.cargo/credentials.toml")
+    keys = (*keys, ".venv/pip.conf")
+    for name in (*keys, ".m2/wrapper", "settings.xml", ".venv/pyvenv.cfg", "venv/pyvenv.cfg"):
+        (tmp_path / ".docker/proj" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".docker/proj" / name).touch()
+    for name, index in ((".venv", "https://ada:decoy@x.example"), ("venv", "https://pypi.org")):
+        settings = f"[global]\nindex-url = {index}/simple\n"
+        (tmp_path / ".docker/proj" / name / "pip.conf").write_text(settings)
+    walk = ProjectWalk([tmp_path / ".docker/proj"])
+    found = {str(path.relative_to(walk.roots[0])) for path in walk.look().secrets}
+    assert found == set(keys)
+    shutil.rmtree(tmp_path / ".docker")
+    files = HiddenFiles(dict(os.environ), ProcessKeeper())
+    files.take(ProjectWalk([tmp_path]).look().secrets, "user")
+    assert tmp_path / "server.key" in files.paths
+    files.may_show = lambda path: path.name == "server.key"
+    files.take(ProjectWalk([tmp_path]).look().secrets, "user")
+    assert {str(path.relative_to(tmp_path)) for path in files.paths} == {
+        *(".env", ".env.local", "deep/er/.env", "id_rsa", "terraform.tfstate"),
+        *("#.env#", "my key.pem", "a/.env (1)", "id_rsa~"),
+    }
+
+
+_PEM = '{"private_key": "-----BEGIN PRIVATE KEY-----\\nMIIEvQIBADAN"}'
+_KEY = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADAN\n"
+
+
+@each_row(
+    ("name", "content", "is_hidden"),
+    [
+        ("gcp-key.json", _PEM, True),
+        ("my-project-0a1b2c3d4e5f.json", _PEM, True),
+        ("app-firebase-adminsdk-fbsvc-0a1b2c3d4e.json", _PEM, True),
+        ("deploy_rsa", _KEY, True),
+        ("vpn.ovpn", f"client\n<key>\n{_KEY}</key>\n", True),
+        ("private.asc", _KEY.replace("KEY", "KEY BLOCK").replace(" PR", " PGP PR"), True),
+        ("server.crt", f"-----BEGIN CERTIFICATE-----\nMIIE\n{_KEY}", True),
+        ("server.crt", "-----BEGIN CERTIFICATE-----\nMIIE\n", False),
+        ("public.asc", "-----BEGIN PGP PUBLIC KEY BLOCK-----\n", False),
+        ("Makefile", f"key:\n\techo '{_KEY}'\nAWS = AKIA0123456789ABCDEF\n", False),
+        ("vpn.ovpn", "client\nauth-token 0123456789abcdef\n", False),
+        ("bundle-0a1b2c3d.json", '{"hash": "0123456789abcdef"}', False),
+        (".secrets", "DB_PASSWORD=hunter2hunter", True),
+        ("credentials", "[default]\naws_secret_access_key = abc/def+1234567\n", True),
+        ("prod.tfvars", 'region = "eu-west-1"\ndb_password = "s3cr3t-pw"\n', True),
+        ("kube-prod.yaml", "users:\n- user:\n    client-key-data: LS0tLS1CRUdJTi\n", True),
+        ("api_keys.yml", "mail_token: 0123456789abcdef\n", True),
+        ("prod.tfvars", 'region = "eu-west-1"\n', False),
+        ("credentials", "[default]\nregion = eu-west-1\n", False),
+        ("credentials.py", "TOKEN = '0123456789abcdef'\n", False),
+        ("tokens.json", '{"spacing": {"small": "4px", "font": "Inter-400"}}', False),
+        ("secrets.txt", "password = $DB_PASSWORD_1\ntoken: <your-token-1>\n", False),
+        (
+            "auth.yml",
+            "password: settings.password\ntoken_expiry: 2026-01-01\nkey: eu-west-1\n",
+            False,
+        ),
+        ("translations.key.json", '{"login.password": "Password 1 or 2"}', False),
+        ("data.json", _PEM, True),
+        ("monkey.json", _PEM, True),
+        ("data.json", _PEM + " " * 64_000, False),
+        ("data.json", '{\n"token": "0123456789abcdef"\n}', False),
+        ("data.py", _PEM, False),
+        ("serviceAccountKey.json", '{\n"token": "0123456789abcdef"\n}', True),
+        ("monkey.json", '{\n"token": "0123456789abcdef"\n}', False),
+        ("aws.credentials", "[default]\naws_secret_access_key = abc/def+1234567\n", True),
+        ("rclone.conf", "[r]\nsecret_access_key = abc/def+1234567\n", True),
+        ("env.production", "DB_PASSWORD=hunter2hunter\n", True),
+        (".flaskenv", "SECRET_KEY=hunter2hunter\n", True),
+        (".flaskenv", "FLASK_APP=hunter2hunter\n", False),
+        ("env.ts", "DB_PASSWORD=hunter2hunter\n", False),
+        ("environment.txt", "DB_PASSWORD=hunter2hunter\n", False),
+        ("database.yml", "production:\n  password: hunter2hunter\n", True),
+        ("database.py", "password: hunter2hunter\n", False),
+    ],
+)
+def test_where_a_name_leaves_it_open_the_content_says_whether_it_is_a_key(
+    tmp_path_factory: pytest.TempPathFactory, name: str, content: str, is_hidden: bool
+):
+    folder = tmp_path_factory.mktemp("open")
+    (folder / name).write_text(content)
+    assert ProjectWalk([folder]).look().secrets == [folder / name] * is_hidden
+    assert bool(ProtectedPaths(folder).why_reading_asks(folder / name)) == is_hidden
+
+
+def test_in_a_folder_full_of_data_no_file_is_searched_for_a_key(tmp_path: Path):
+    for number in range(200):
+        (tmp_path / f"{number}.json").write_text(_PEM)
+    assert len(ProjectWalk([tmp_path]).look().secrets) == 200
+    (tmp_path / "200.json").write_text(_PEM)
+    assert ProjectWalk([tmp_path]).look().secrets == []
+
+
+def test_what_was_found_to_be_a_key_is_one_however_much_data_comes_beside_it(tmp_path: Path):
+    key, other = tmp_path / "sa.json", tmp_path / "other.json"
+    key.write_text(_PEM)
+    other.write_text("{}")
+    walk = ProjectWalk([tmp_path])
+    assert walk.look().secrets == [key]
+    for number in range(201):
+        (tmp_path / f"{number}.json").touch()
+    assert walk.look().secrets == [key]
+    key.touch()
+    key.chmod(0o600)
+    assert walk.look().secrets == [key]
+    key.rename(tmp_path / "moved.json")
+    other.rename(key)
+    (tmp_path / "new.json").touch()
+    assert walk.look().secrets == [tmp_path / "moved.json"]
+
+
+async def test_a_file_that_gets_a_key_is_hidden_from_then_on(place: WatchedFolder):
+    place.outside("echo 'region = 1' > prod.tfvars")
+    await place.run("true")
+    assert _names(place) == set()
+    place.outside("echo 'db_password = s3cr3t-pw' > prod.tfvars")
+    await place.run("true")
+    assert _names(place) == {"prod.tfvars"}
+
+
+async def test_what_our_own_tools_write_stays_visible(place: WatchedFolder):
+    place.outside("echo A=1 > .env")
+    await place.run("true")
+    for name in (".env", "test.env", "api_keys.yml"):
+        (place.root / name).write_text("mail_token: 0123456789abcdef\n")
+        await place.watch.accept({place.root / name: b"mail_token: 0123456789abcdef\n"})
+    await place.run("true")
+    assert _names(place) == {".env"}
+    place.outside("echo more: 0123456789abcdef >> api_keys.yml")
+    await place.run("true")
+    assert _names(place) == {".env", "api_keys.yml"}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="uses git")
+async def test_what_git_tracks_is_not_hidden(place: WatchedFolder):
+    place.outside("git init -q; touch .env tests.pem; git add tests.pem; git commit -qm x")
+    await place.run("true")
+    assert _names(place) == {".env"}
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="uses git")
+async def test_of_a_tracked_file_that_the_person_changed_git_has_a_version(place: WatchedFolder):
+    place.outside(
+        "git init -q; mkdir sub; ln -s sub/.env link.env; echo A=1 > sub/.env; chmod +x sub/.env;"
+        "echo A=1 > filtered.env; echo 'filtered.env filter=f' > .gitattributes;"
+        "git add .; git commit -qm one; touch new.env;"
+        "for file in sub/.env filtered.env new.env; do echo KEY=mine >> $file; done"
+    )
+    await place.run("true")
+    versions = place.watch.hidden.versions
+    assert versions == {place.root / "sub/.env": (b"A=1\n", 0o100755)}
+    assert versions.keys() < set(place.watch.hidden.paths)
+    hint = place.watch.hidden.hint("npm start", "sub/.env: no KEY")
+    assert hint.startswith("commands in the sandbox see .env as it was added to git")
+    place.outside("git checkout -q sub")
+    await place.run("true")
+    assert place.watch.hidden.versions == {}
+
+
+async def test_what_a_command_made_stays_visible_until_the_person_changes_it(place: WatchedFolder):
+    place.outside("echo A= > .env.example; mkdir sub; echo key > sub/.env")
+    await place.run("true")
+    assert _names(place) == {"sub/.env"}
+    await place.run("cp .env.example .env")
+    await place.run("cat .env; echo B= >> .env")
+    assert _names(place) == {"sub/.env"}
+    await place.run("mv sub other")
+    assert _names(place) == {"other/.env"}
+    place.outside("echo A=key > .env")
+    await place.watch.note()
+    assert _names(place) == {".env", "other/.env"}
+
+
+async def test_what_the_person_writes_while_a_job_runs_is_hidden_and_stays_so(
+    place: WatchedFolder,
+):
+    await place.run("true")
+    await place.watch.note()
+    await place.watch.hold(is_over=False)
+    place.outside("echo A=key > .env; mkdir sub; echo B=key > sub/.env")
+    await place.watch.note()
+    assert _names(place) == {".env", "sub/.env"}
+    place.watch.hidden.note_command("echo C= > made.env")
+    place.inside("echo C= > made.env")
+    await place.watch.hold()
+    place.watch.hidden.forget_command("echo C= > made.env")
+    assert _names(place) == {".env", "sub/.env"}
+    await place.run("true")
+    assert _names(place) == {".env", "sub/.env"}
+    place.outside("echo A=key > made.env")
+    await place.watch.end_job()
+    assert _names(place) == {".env", "sub/.env", "made.env"}
+
+
+async def test_what_appears_while_a_command_runs_is_hidden_unless_it_is_the_commands(
+    place: WatchedFolder,
+):
+    place.outside("echo A= > .env.example; mkdir sub; echo B=key > sub/users.env")
+    await place.run("true")
+    await place.watch.note()
+    place.watch.hidden.note_command("./setup.sh named.env")
+    place.outside(
+        "cp .env.example .env; mkdir new; for file in new/x named sub/persons; do"
+        " echo A=key > $file.env; done; touch empty.env; mv sub/users.env moved.env;"
+        "echo -----BEGIN CERTIFICATE----- > ca.pem"
+    )
+    await place.watch.hold()
+    place.watch.hidden.forget_command("./setup.sh named.env")
+    assert _names(place) == {"sub/persons.env", "moved.env"}
+    (notice,) = place.watch.hidden.take_notices("")
+    assert notice.startswith("persons.env appeared or changed")
+    assert place.watch.hidden.take_notices("") == ()
+    await place.run("echo C= >> named.env; echo D= > new/y.env")
+    place.outside("rm new/x.env")
+    await place.watch.note()
+    place.outside("echo A=key > .env; echo A=key > new/x.env")
+    await place.watch.hold()
+    assert _names(place) == {"sub/persons.env", "moved.env", ".env", "new/x.env"}
+
+
+async def test_another_name_that_the_person_makes_stays(place: WatchedFolder):
+    place.outside("git init -q; echo A= > test.pem; git add .; git commit -qm 1")
+    await place.run("true")
+    place.outside("ln test.pem backup")
+    await place.run("true")
+    place.outside("echo B= >> test.pem")
+    assert place.text("backup") == "A=\nB=\n"
+
+
+async def test_another_name_of_a_visible_file_does_not_show_what_the_person_writes_later(
+    place: WatchedFolder,
+):
+    place.outside("echo A= > .env.example; echo key > users.env; ln users.env backup")
+    await place.run("cp .env.example .env; chmod 640 .env; ln .env build.tmp")
+    await place.run("cat .env")
+    place.outside("echo A=key > .env; echo B=key >> users.env")
+    await place.run("true")
+    assert _names(place) == {".env", "users.env"}
+    assert place.text("build.tmp") == "A=\n"
+    assert (place.root / ".env").stat().st_mode & 0o777 == 0o640
+    assert place.text("backup") == "key\nB=key\n"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="uses git")
+async def test_the_model_is_told_if_git_cannot_switch_a_covered_file(place: WatchedFolder):
+    place.outside(
+        "git init -q -b main; echo A=1 > .env; git add .; git commit -qm one; git switch -qc other;"
+        "echo A=2 > .env; git commit -qam two; git switch -q main; echo KEY=mine >> .env"
+    )
+    await place.run("true")
+    assert place.watch.hidden.take_notices("") == ()
+    await place.run("git read-tree other")
+    (notice,) = place.watch.hidden.take_notices("")
+    assert notice.startswith("git could not switch .env")
+    assert place.watch.hidden.versions[place.root / ".env"][0] == b"A=2\n"
+    assert len(place.watch.hidden.take_notices("error: unable to unlink old '.env': busy")) == 1
+    assert place.watch.hidden.take_notices("error: unable to unlink old 'x.env': busy") == ()
+
+
+async def test_every_file_with_keys_is_hidden_however_many_there_are(place: WatchedFolder):
+    place.outside("for n in $(seq 600); do touch $n.env; done")
+    await place.run("true")
+    assert len(_names(place)) == 600
+
+
+async def test_the_model_is_told_once_of_a_hidden_file_that_a_command_meets(place: WatchedFolder):
+    place.outside("echo A=key > .env")
+    await place.run("true")
+    hidden = place.watch.hidden
+    assert hidden.hint("npm test", "cannot read package.env or .env.example") == ""
+    assert hidden.hint("npm start", "Error: .env: no such file").endswith("the rule read(.env)")
+    assert hidden.hint("npm start", "Error: .env: no such file") == ""

@@ -1,0 +1,231 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_tui.features.sandbox.project_walk import ProjectWalk
+from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.tools.files.obeyed import (
+    TABLE,
+    EntryKind,
+    When,
+    is_only_read,
+    who_obeys,
+    who_obeys_entry,
+)
+from tests.support.rows import each_row
+
+
+@each_row(
+    ("path", "who"),
+    [
+        (".vscode", "an editor"),
+        ("proj.code-workspace", "an editor"),
+        (".devcontainer.json", "a development container"),
+        ("AGENTS.md", "an agent"),
+        ("claude.MD", "an agent"),
+        (".github/copilot-instructions.md", "an agent"),
+        (".agent-tui", "agent-tui"),
+        (".envrc", "the shell"),
+        (".direnv/flake-profile-x.rc", "the shell"),
+        (".config/mise.toml", "mise"),
+        (".config/mise", "mise"),
+        ("mise/conf.d", "mise"),
+        ("mise.production.toml", "mise"),
+        (".helix", "an editor"),
+        ("opencode.jsonc", "an agent"),
+        ("crush.json", "an agent"),
+        (".pdbrc", "a debugger or an interpreter"),
+        (".Rprofile", "a debugger or an interpreter"),
+        (".gdbinit", "a debugger or an interpreter"),
+        (".jj/repo/config.toml", "version control"),
+        (".husky", "git hooks"),
+        ("lefthook-local.yml", "git hooks"),
+        (".config/lefthook.toml", "git hooks"),
+        (".lefthook-local.jsonc", "git hooks"),
+        ("prek.toml", "git hooks"),
+        (".pre-commit-config.yml", "git hooks"),
+        ("flake.nix", "the shell"),
+        (".envrc.local", "the shell"),
+        (".qoder", "an agent"),
+        (".github/hooks", "an agent"),
+        (".hg/hgrc", "version control"),
+        (".sl/config", "version control"),
+        ("_darcs/prefs/defaults", "version control"),
+        (".shadowenv.d", "the shell"),
+        (".autoenv.zsh", "the shell"),
+        ("grumphp.yml", "git hooks"),
+        (".lazygit.yml", "a client of git"),
+        (".gh-dash.yml", "a client of git"),
+        (".prototools", "the shell"),
+        (".github/lsp.json", "an agent"),
+        (".github/copilot", "an agent"),
+        ("gptme.toml", "an agent"),
+        (".bsp", "an editor"),
+        ("buildServer.json", "an editor"),
+        (".externalToolBuilders", "an editor"),
+        (".neoconf.json", "an editor"),
+        (".luarc.jsonc", "an editor"),
+        (".ropeproject/config.py", "an editor"),
+        (".lsp/config.edn", "an editor"),
+        (".factorypath", "an editor"),
+        ("devbox.json", "the shell"),
+        ("rust-analyzer.toml", ""),
+    ],
+)
+def test_what_somebody_outside_obeys_unasked(path: str, who: str):
+    place = Path(path)
+    assert who_obeys_entry(f"/work/{place.parent}", place.name) == who
+
+
+@each_row(
+    ("path", "kind", "who"),
+    [
+        # jj reads the file in the folder that such a file or link leads to.
+        (".jj/repo", "file", "version control"),
+        (".jj/repo", "link", "version control"),
+        (".jj/repo", "folder", ""),
+        (".jj", "link", "version control"),
+        (".vim", "link", "an editor"),
+        (".config/mise", "link", "mise"),
+        (".config", "link", "mise"),
+        ("mise", "link", "mise"),
+        ("a/mise", "link", "mise"),
+        (".hg", "folder", ""),
+        (".hg", "file", ""),
+        ("x", "link", ""),
+        (".vscode", "folder", "an editor"),
+        (".vscode", "link", "an editor"),
+        (".clinerules", "folder", "an agent"),
+        ("AGENTS.md", "folder", ""),
+        ("node_modules", "link", ""),
+    ],
+)
+def test_what_an_entry_is_decides_whether_it_is_followed(path: str, kind: EntryKind, who: str):
+    place = Path(path)
+    assert who_obeys_entry(f"/work/{place.parent}", place.name, kind) == who
+
+
+def test_a_link_to_what_programs_follow_is_found(tmp_path: Path):
+    (tmp_path / "x/repo").mkdir(parents=True)
+    (tmp_path / ".jj").symlink_to("x")
+    (tmp_path / "sub/.jj").mkdir(parents=True)
+    (tmp_path / "sub/.jj/repo").write_text("../../x/repo")
+    assert ProjectWalk([tmp_path]).look().obeyed == {
+        tmp_path / ".jj": "version control",
+        tmp_path / "sub/.jj/repo": "version control",
+    }
+
+
+@each_row(
+    ("path", "who"),
+    [
+        (".claude/worktrees/fix/src/a.py", ""),
+        ("sub/.gemini/worktrees/fix/Makefile", ""),
+        (".claude/worktrees/fix/AGENTS.md", "an agent"),
+        (".claude/worktrees/fix/.claude/settings.json", "an agent"),
+        (".claude/worktrees/fix/.vscode/tasks.json", "an editor"),
+        (".claude/worktrees", "an agent"),
+        (".clinerules/worktrees/fix/a.md", "an agent"),
+        (".claude/skills/worktrees/fix/a.py", "an agent"),
+        (".vscode/worktrees/fix/a.py", "an editor"),
+    ],
+)
+def test_an_agents_work_tree_is_a_folder_like_any_other(path: str, who: str):
+    assert who_obeys(Path(path)) == who
+
+
+def test_the_walk_looks_into_an_agents_work_trees(tmp_path: Path):
+    for name in (".claude/worktrees/w/.vscode/a", ".claude/a", ".vscode/.claude/worktrees/w/b"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert ProjectWalk([tmp_path]).look().obeyed == {
+        tmp_path / ".claude": "an agent",
+        tmp_path / ".vscode": "an editor",
+        tmp_path / ".claude/worktrees/w/.vscode": "an editor",
+    }
+
+
+@each_row(
+    "path",
+    [
+        # CI obeys these after a push, builds write those, and nobody knows of the others.
+        *(".github/workflows", ".gitlab-ci.yml", ".circleci"),
+        *("venv/bin", "lib/site-packages", "node_modules/.bin", "x.pth", ".direnv/python-3.12"),
+        *(".cargo/config.toml", ".yarnrc.yml", ".bazelrc", ".jj", ".hg", ".bashrc", "config.toml"),
+        *(".unknown", ".env", ".gitignore", ".gitattributes", "package.json", "Makefile"),
+    ],
+)
+def test_what_commands_in_the_wall_may_write(path: str):
+    place = Path(path)
+    assert who_obeys_entry(f"/work/{place.parent}", place.name) == ""
+
+
+@each_row(
+    ("path", "who"),
+    [
+        (".github/workflows/ci.yml", "CI"),
+        ("venv/bin/python", "any program that calls these commands"),
+        ("a/site-packages/x.py", "any program that uses these packages"),
+        ("x.pth", "Python"),
+        (".gitattributes", "git"),
+        (".unknown", "the program that reads .unknown"),
+        (".agent-tui/config.toml", "agent-tui"),
+        (".vscode/tasks.json", "an editor"),
+    ],
+)
+def test_an_edit_of_more_than_that_is_asked_about(path: str, who: str):
+    assert who_obeys(Path(path)) == who
+
+
+def test_texts_run_nothing_by_themselves():
+    assert all(
+        map(is_only_read, ("AGENTS.md", ".envrc", "lefthook.yml", ".pre-commit-config.yaml"))
+    )
+    assert not any(map(is_only_read, (".mcp.json", "mise.toml", ".nvim.lua", "x.code-workspace")))
+
+
+def _paths(*whens: When) -> Iterator[tuple[str, str]]:
+    """An example of each path of the table, and whether it is a folder."""
+    for when in whens:
+        for who, listed in TABLE[when].items():
+            yield from ((path.replace("*", "x"), who) for path in listed.split())
+
+
+@pytest.mark.parametrize("around", ["", "sub/"])
+def test_file_tools_and_the_watch_agree_on_what_is_followed_unasked(tmp_path: Path, around: str):
+    for path, who in _paths("unasked", "text"):
+        file = tmp_path / path.strip("/").replace("/", "-") / around / path
+        (file if path.endswith("/") else file.parent).mkdir(parents=True)
+        if not path.endswith("/"):
+            file.touch()
+        root = tmp_path / path.strip("/").replace("/", "-")
+        found = ProjectWalk([root]).look().obeyed
+        assert found == {root / around / path: who}
+        inside = Path(around, path, "x" if path.endswith("/") else "")
+        assert who_obeys(inside) == who
+        assert who_obeys(root / inside) == who
+
+
+def test_file_tools_alone_ask_about_what_runs_later(tmp_path: Path):
+    for path, who in _paths("later"):
+        assert who_obeys(Path("sub", path, "x" if path.endswith("/") else "")) == who
+        folder, _, name = path.strip("/").rpartition("/")
+        assert who_obeys_entry(f"/work/{folder}", name) == ""
+
+
+def test_what_programs_read_at_every_start_is_protected_in_every_mode(tmp_path: Path):
+    guard = ProtectedPaths(tmp_path)
+    for path, _ in _paths("start"):
+        file = tmp_path / path / ("x" if path.endswith("/") else "")
+        assert guard.why_writing_asks(file), path
+    assert guard.why_writing_asks(tmp_path / "crontab/notes.txt") == ""
+    assert guard.why_writing_asks(tmp_path / "AGENTS.md") == ""
+
+
+def test_the_table_is_folded_and_lists_no_path_twice():
+    for when, listed in TABLE.items():
+        paths = [path for names in listed.values() for path in names.split()]
+        assert len(paths) == len(set(paths)), when
+        assert paths == [path.lower() for path in paths]
+        assert all(path.strip("/").count("/") <= 2 for path in paths)

@@ -1,0 +1,156 @@
+"""All tools mean the same by ``/tmp``: what commands in the sandbox have there."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agent_tui.errors import ToolError
+from agent_tui.features.sandbox.folders import Scratch
+from agent_tui.features.sandbox.plan import SandboxPlan
+from agent_tui.features.sandbox.sandbox import Sandbox
+from agent_tui.features.sandbox.wall import WallParts
+from agent_tui.features.sandbox.wall_planner import Surroundings
+from agent_tui.tools.base import PreparedCall, ToolContext, ToolOutput
+from agent_tui.tools.registry import default_toolbox
+from tests.support.sandbox import make_sandbox, needs_bwrap
+from tests.support.tool_calls import KEEPER
+
+
+def test_only_what_is_not_shared_is_elsewhere(tmp_path: Path) -> None:
+    mine, work = tmp_path / "mine", tmp_path / "work"
+    (mine / "sub").mkdir(parents=True)
+    scratch = Scratch(mine, (work,))
+    assert scratch.real(Path("/tmp/sub/x")) == mine / "sub/x"
+    assert scratch.real(Path("/var/tmp/new")) == mine / "new"
+    assert scratch.real(Path("/etc/hosts")) == Path("/etc/hosts")
+    assert scratch.real(work / "x") == work / "x"
+    assert scratch.name_inside(mine / "sub/x") == Path("/tmp/sub/x")
+    assert scratch.name_inside(work / "x") == work / "x"
+
+
+def test_a_link_out_of_it_is_what_it_leads_to(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "link").symlink_to("/etc/hosts")
+    scratch = Scratch(mine)
+    found = scratch.real(Path("/tmp/link"))
+    assert found == Path("/etc/hosts").resolve()
+    assert not scratch.holds(found)
+
+
+def test_a_wall_is_tried_in_a_folder_that_the_next_start_removes(tmp_path: Path) -> None:
+    tried: list[Path] = []
+
+    def argv(plan: SandboxPlan) -> tuple[str, ...]:
+        tried.extend((plan.scratch, plan.home_stand_in, plan.gate))
+        return ("false",)
+
+    around = Surroundings(
+        tmp_path / "home", (), tmp_path / "sandbox", environ={"PATH": str(tmp_path)}
+    )
+    for name in ("home", "sandbox"):
+        (tmp_path / name).mkdir()
+    sandbox = Sandbox("auto", around, WallParts(landlock_argv=argv), keeper=KEEPER)
+    assert not sandbox.state(tmp_path / "home/work").is_on
+    assert tried
+    assert all((tmp_path / "sandbox") in folder.parents for folder in tried)
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    return make_sandbox(tmp_path)
+
+
+@pytest.fixture
+def outside() -> Iterator[Path]:
+    """A file in the machine's ``/tmp``."""
+    with tempfile.NamedTemporaryFile("w", dir="/tmp", prefix="scratch-test-") as file:
+        file.write("outside\n")
+        file.flush()
+        yield Path(file.name)
+
+
+def prepared(name: str, context: ToolContext, sandbox: Sandbox, **arguments: str) -> PreparedCall:
+    return default_toolbox(KEEPER, sandbox=sandbox).prepare(name, {**arguments}, context)
+
+
+async def call(name: str, context: ToolContext, sandbox: Sandbox, **arguments: str) -> ToolOutput:
+    return await prepared(name, context, sandbox, **arguments).run()
+
+
+@needs_bwrap
+async def test_a_file_that_is_written_is_there_for_commands_and_the_other_way_round(
+    context: ToolContext, sandbox: Sandbox
+) -> None:
+    written = prepared("write", context, sandbox, path="/tmp/a.py", content="print(6 * 7)\n")
+    assert written.intent.paths == (Path("/tmp/a.py"),)
+    assert written.intent.title == "create /tmp/a.py (the sandbox's)"
+    output = await written.run()
+    assert "deleted when the conversation ends" in output.for_model
+    assert output.for_person.files.written == ("/tmp/a.py",)
+    assert not Path("/tmp/a.py").exists()
+    printed = await call("bash", context, sandbox, command="python3 /tmp/a.py | tee /tmp/log")
+    assert "42" in printed.for_model
+    read = await call("read", context, sandbox, path="/tmp/log")
+    assert "42" in read.for_model
+    assert read.for_person.files.read == ("/tmp/log",)
+    found = await call("grep", context, sandbox, pattern="4.", path="/tmp")
+    assert "/tmp/log" in found.for_model
+    scratch = sandbox.scratch(context.cwd)
+    assert scratch is not None
+    assert os.fspath(scratch.folder) not in found.for_model
+    assert "a.py" in (await call("ls", context, sandbox, path="/tmp")).for_model
+    await call("edit", context, sandbox, path="/tmp/a.py", old="6", new="5")
+    assert "35" in (await call("bash", context, sandbox, command="python3 /tmp/a.py")).for_model
+    await sandbox.close_walls()
+
+
+@needs_bwrap
+async def test_a_file_that_only_the_machine_has_is_read_and_written_there(
+    context: ToolContext, sandbox: Sandbox, outside: Path
+) -> None:
+    read = prepared("read", context, sandbox, path=str(outside))
+    assert read.intent.title == f"read {outside}"
+    assert "outside" in (await read.run()).for_model
+    await call("write", context, sandbox, path=str(outside), content="changed\n")
+    assert outside.read_text() == "changed\n"
+    missed = await call("bash", context, sandbox, command=f"cat {outside} /tmp/nowhere")
+    assert f"{outside} exists outside only" in missed.for_model
+    assert "/tmp/nowhere exists" not in missed.for_model
+    await sandbox.close_walls()
+
+
+@needs_bwrap
+async def test_a_link_that_a_command_makes_leads_no_tool_past_the_question(
+    context: ToolContext, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("canary")
+    await call("bash", context, sandbox, command=f"ln -s {secret} /tmp/link")
+    asked = prepared("read", context, sandbox, path="/tmp/link")
+    assert asked.intent.paths == (secret,)
+    waiting = prepared("write", context, sandbox, path="/tmp/dir/x", content="mine\n")
+    await call("bash", context, sandbox, command=f"ln -s {tmp_path} /tmp/dir")
+    with pytest.raises(ToolError):
+        await waiting.run()
+    assert not (tmp_path / "x").exists()
+    await sandbox.close_walls()
+
+
+@needs_bwrap
+async def test_at_the_end_it_is_gone(context: ToolContext, sandbox: Sandbox) -> None:
+    await call("write", context, sandbox, path="/tmp/a.py", content="x\n")
+    await sandbox.close_walls()
+    with pytest.raises(ToolError, match=r"no file /tmp/a\.py"):
+        await call("read", context, sandbox, path="/tmp/a.py")
+    await sandbox.close_walls()
+
+
+async def test_without_a_wall_tmp_is_the_machines(context: ToolContext, outside: Path) -> None:
+    box = default_toolbox(KEEPER)
+    assert "outside" in (await box.prepare("read", {"path": str(outside)}, context).run()).for_model
+    await box.prepare("write", {"path": str(outside), "content": "x\n"}, context).run()
+    assert outside.read_text() == "x\n"
