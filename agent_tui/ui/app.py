@@ -20,6 +20,7 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Vertical
+from textual.css.query import NoMatches
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter, Monochrome, NoColor
@@ -118,6 +119,16 @@ class AgentApp(App[UiOutcome]):
         self._leaves_until = float("-inf")
         self._theme_to_mend = self.theme if asks_background else ""
         self.use_keys(KeyMap())
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Show an error and exit, but not if it only says that the program is ending.
+
+        Textual adds no widgets while it ends, yet still mounts screens and calls back those whose
+        widgets are gone: there, a query finds nothing. It has no public method to override.
+        """
+        is_ending = self.return_code is not None or not self.is_running
+        if not (is_ending and isinstance(error, NoMatches)):
+            super()._handle_exception(error)
 
     def _begin_with(self, theme: str) -> None:
         """Choose a theme before the CSS is read; Textual's watcher would have it read twice."""

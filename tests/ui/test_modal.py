@@ -5,12 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.css.query import NoMatches
 from textual.events import Key
 
 from agent_tui.commands.core.front import Choice, Question
-from agent_tui.ui.questions import AnswerList, EarlyKeys
+from agent_tui.ui.questions import EarlyKeys
 from agent_tui.ui.screens.choice import ChoiceScreen
 from tests.ui.app_support import running_app
 
@@ -50,42 +49,29 @@ async def test_what_was_to_be_done_once_drawn_is_not_done_when_the_screen_is_gon
         assert answers == [1]
 
 
-async def test_a_screen_that_is_removed_while_it_opens_ends_quietly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    composed = ChoiceScreen.compose
-
-    def compose_while_the_program_ends(screen: ChoiceScreen[int]) -> ComposeResult:
-        yield from composed(screen)
-        screen._pruning = True
-
-    monkeypatch.setattr(ChoiceScreen, "compose", compose_while_the_program_ends)
-    question = Question("Which?", (), (Choice(1, "read", "r"), Choice(2, "fork", "f")))
-    async with running_app(tmp_path) as ui:
-        screen = ChoiceScreen(question, EarlyKeys(ui.app.prompt))
-        await ui.app.push_screen(screen)
-        await ui.settle()
-        assert not screen.children
-
-
-async def test_a_screen_whose_widgets_stay_empty_as_the_program_ends_ends_quietly(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("exits", [False, True])
+@pytest.mark.parametrize("steps", range(3))
+async def test_a_screen_that_opens_as_the_program_ends_ends_quietly(
+    tmp_path: Path, steps: int, exits: bool
 ):
     question = Question("Which?", (), (Choice(1, "read", "r"), Choice(2, "fork", "f")))
     async with running_app(tmp_path) as ui:
+        ui.app.push_screen(ChoiceScreen(question, EarlyKeys(ui.app.prompt)))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        if exits:
+            ui.app.exit()
+    assert ui.app._exception is None
 
-        def end_the_program(_container: Vertical) -> ComposeResult:
-            ui.app._exit = True
-            yield from ()
 
-        monkeypatch.setattr(Vertical, "compose", end_the_program)
-        screen = ChoiceScreen(question, EarlyKeys(ui.app.prompt))
-        mounting = ui.app.push_screen(screen)
-        await ui.until(lambda: ui.app._exit and screen.is_mounted)
-        ui.app._exit = False
-        await mounting
-        assert screen.children
-        assert not screen.query(AnswerList)
+async def test_a_query_that_finds_nothing_while_the_program_runs_is_an_error(tmp_path: Path):
+    async def query_too_much() -> None:
+        async with running_app(tmp_path) as ui:
+            ui.app.call_later(ui.app.query_one, "#no-such-widget")
+            await ui.until(lambda: ui.app._exception)
+
+    with pytest.raises(NoMatches):
+        await query_too_much()
 
 
 async def test_a_question_whose_task_is_cancelled_as_the_program_ends_closes_nothing(

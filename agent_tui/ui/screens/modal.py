@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.events import Event, Mount
 from textual.screen import ModalScreen
 from textual.types import CSSPathType
 from textual.widget import Widget
@@ -34,16 +33,6 @@ class Modal(ModalScreen[ResultT], Generic[ResultT]):
         if not self.is_current:
             return AwaitComplete.nothing()
         return super().dismiss(result)
-
-    async def on_event(self, event: Event) -> None:
-        """Pass on every event, but no `Mount` to a screen that is removed as the program ends.
-
-        Textual adds no widgets any more to such a screen, or to those in it, but mounts it; a query
-        would find nothing and end the program.
-        """
-        is_whole = any(child.is_attached for child in self.children)
-        if is_whole or not isinstance(event, Mount):
-            await super().on_event(event)
 
     def when_drawn(
         self, act: Callable[ParamsT, None], *args: ParamsT.args, **kwargs: ParamsT.kwargs
