@@ -16,6 +16,7 @@ from agent_tui.permissions.named_paths import (
     secret_below,
     words_to_search,
 )
+from agent_tui.permissions.programs.connections import network_reason
 from agent_tui.permissions.programs.dangers import (
     WorkLoss,
     danger_of,
@@ -45,23 +46,7 @@ _MAX_FOLDER_CHARS = 4_096
 """Linux's limit on path length. Checking every parent folder takes time quadratic in the length."""
 
 _STREAMS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
-_CLIENT_NAMES = """
-    curl wget ssh scp sftp ftp telnet nc rsync ping dig nslookup gh glab aws gcloud az kubectl helm
-    terraform pip pip3 npx bunx pipx uvx twine brew apt apt-get
-"""
-_CLIENTS = frozenset(_CLIENT_NAMES.split())
-"""Programs that are of little use without a network."""
-
-_FETCHING = re.compile(
-    r"git (?:push|pull|fetch|clone|ls-remote|submodule update|remote update)\b"
-    r"|(?:npm|pnpm|yarn|bun|uv|poetry|cargo|go|gem|bundle|composer|docker|podman) (?:\S+ )?"
-    r"(?:install|ci|add|get|update|publish|push|pull|login|sync|download|fetch)\b"
-)
-_REMOTE = re.compile(
-    r"(?<![a-z0-9+.-])(?:[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?|git@)([\w.-]+\.[a-z]+)", re.IGNORECASE
-)
 _SERVICES = {"docker": "docker", "podman": "docker", "systemctl": "systemd", "sudo": "root"}
-_MOST_HOSTS = 3
 _SET = re.compile(r"(?:(?:for|select)\s+)?(\w+)")
 """The start of an assignment or a loop, with the name of its variable."""
 
@@ -195,10 +180,10 @@ class CommandJudge:
         Read from the text of the command; explains, and decides nothing.
         """
         facts, guard = self.facts, self._guard
-        services = (_SERVICES.get(_name(part), "") for part in self.parts.commands)
+        services = (_SERVICES.get(part.program, "") for part in self.parts.commands)
         written = (f"writes {p}" for p in facts.written if not guard.may_write_freely(p))
         touched = (_limit_met_at(path, guard, bool(facts.changing)) for path in facts.touched)
-        found = (_network(self.parts), *services, *written, *touched)
+        found = (network_reason(self.parts), *services, *written, *touched)
         return tuple(dict.fromkeys(filter(None, found)))
 
     def _of_part(self, source: str, why: str) -> str:
@@ -352,7 +337,7 @@ class CommandJudge:
         """Why a file named in the words of `part` always asks."""
         guard = self._guard
         is_wrapper = part.note == "wrapper"
-        name = part.name.rpartition("/")[2]
+        name = part.program
         if name in ("echo", "printf") or (is_wrapper and name != "xargs"):
             return ""
         reads_only = reads_only or is_wrapper  # the program it wraps is a part of its own
@@ -377,7 +362,7 @@ class CommandJudge:
 
     def _writes_what_is_found(self, part: CommandPart, bases: Sequence[Path]) -> str:
         """Why files that another part names or finds, and `part` writes, always ask."""
-        unknown = [word for word in written_words(_name(part), part) if word.value is None]
+        unknown = [word for word in written_words(part.program, part) if word.value is None]
         whys = (
             self._guard.why_changing_asks(path)
             for word in unknown
@@ -401,11 +386,11 @@ class CommandJudge:
             yield from found
             return
         for part in self._commands:
-            if _name(part) == "find":
+            if part.program == "find":
                 yield from find_roots(part)
-            elif _name(part) in _SEARCHERS:
+            elif part.program in _SEARCHERS:
                 yield from words_to_search(part)
-            elif _name(part) in _PRINTERS:
+            elif part.program in _PRINTERS:
                 yield from part.arguments
 
     def _find_denied_path(self, part: CommandPart, bases: Sequence[Path], reads_only: bool) -> str:
@@ -424,7 +409,7 @@ class CommandJudge:
     def _find_denied_target(self, part: CommandPart, bases: Sequence[Path]) -> str:
         """The rule that denies a file that `part` writes, or puts into a folder; empty if none."""
         names = {Path(word.value).name for word in part.arguments if word.value}
-        targets = written_words(_name(part), part) if self._denied_writes else ()
+        targets = written_words(part.program, part) if self._denied_writes else ()
         for path in (
             path for word in targets for base in bases for path in self._words.resolve(base, word)
         ):
@@ -523,7 +508,7 @@ def shorten_part(source: str) -> str:
 
 def _removes(part: CommandPart) -> bool:
     """Whether `part` is known to remove folders, or work that a version-control system has."""
-    name = part.name.rpartition("/")[2].casefold()
+    name = part.program.casefold()
     return bool(folder_change(name, part) or destruction_of(part))
 
 
@@ -544,20 +529,3 @@ def _limit_met_at(path: Path, guard: ProtectedPaths, may_write: bool) -> str:
     if may_write and guard.is_inside(path) and guard.why_writing_asks(path):
         return f"protected files: {path}"
     return ""
-
-
-def _network(parts: ShellParts) -> str:
-    texts = [f"{_name(part)} {_words(part)}" for part in parts.commands]
-    hosts = dict.fromkeys(host for text in texts for host in _REMOTE.findall(text))
-    if hosts:
-        return f"network: {', '.join(list(hosts)[:_MOST_HOSTS])}"
-    is_client = any(_name(part) in _CLIENTS for part in parts.commands)
-    return "network" if is_client or any(map(_FETCHING.match, texts)) else ""
-
-
-def _name(part: CommandPart) -> str:
-    return part.name.rpartition("/")[2]
-
-
-def _words(part: CommandPart) -> str:
-    return " ".join(word.value or "" for word in part.arguments)

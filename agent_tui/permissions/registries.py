@@ -1,5 +1,6 @@
 """Bundles of hosts that are allowed together, such as all that ``pip install`` needs."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -17,12 +18,15 @@ class Bundle:
         kind: What it is, for the user.
         hosts: Their names; a leading ``*.`` means all subdomains.
         source: Where the list is from. Upload-only hosts are left out.
+        fetched_by: A regular expression for the start of commands that connect to them; empty if
+            such a command is not recognized, or never runs in the sandbox.
     """
 
     name: str
     kind: str
     hosts: tuple[str, ...]
     source: str
+    fetched_by: str = ""
 
     def has(self, host: str) -> bool:
         """Whether `host` (lowercase) is one of them."""
@@ -39,6 +43,9 @@ _BUNDLES = (
         _PACKAGES,
         ("pypi.org", "files.pythonhosted.org", "pypi.python.org"),
         "https://docs.pypi.org/api/index-api/",
+        r"(?:python[\d.]* -m )?pip[\d.]* (?:install|download|wheel)|uvx|pipx (?:install|run)"
+        r"|uv (?:add|sync|lock|pip (?:install|sync|compile)|tool (?:install|run|upgrade))"
+        r"|poetry (?:add|install|update|lock)",
     ),
     Bundle(
         "npm",
@@ -46,6 +53,7 @@ _BUNDLES = (
         ("registry.npmjs.org", "registry.yarnpkg.com", "repo.yarnpkg.com", "nodejs.org"),
         "https://docs.npmjs.com/cli/using-npm/registry, https://yarnpkg.com/configuration/yarnrc "
         "(nodejs.org: headers for node-gyp)",
+        r"(?:npm|pnpm|yarn|bun) (?:install|i|ci|add|update|create)|yarn$|npx|bunx",
     ),
     Bundle(
         "crates",
@@ -53,18 +61,21 @@ _BUNDLES = (
         ("crates.io", "index.crates.io", "static.crates.io", "static.rust-lang.org"),
         "https://doc.rust-lang.org/cargo/reference/registries.html, "
         "https://rust-lang.github.io/rustup/environment-variables.html",
+        r"cargo (?:add|fetch|install|update)",
     ),
     Bundle(
         "go",
         _PACKAGES,
         ("proxy.golang.org", "sum.golang.org"),
         "https://go.dev/ref/mod#environment-variables",
+        r"go (?:get|install|mod (?:download|tidy))",
     ),
     Bundle(
         "rubygems",
         _PACKAGES,
         ("rubygems.org", "index.rubygems.org"),
         "https://guides.rubygems.org/rubygems-org-compact-index-api/",
+        r"gem install|bundle (?:install|update|add)",
     ),
     Bundle(
         "maven",
@@ -81,6 +92,7 @@ _BUNDLES = (
         _PACKAGES,
         ("conda.anaconda.org", "repo.anaconda.com", "repo.prefix.dev"),
         "https://docs.conda.io/projects/conda/en/latest/user-guide/concepts/channels.html",
+        r"(?:conda|mamba|micromamba) (?:env )?(?:create|install|update)",
     ),
     Bundle(
         "debian",
@@ -105,6 +117,7 @@ _BUNDLES = (
         "code host",
         ("github.com", "api.github.com", "codeload.github.com", "*.githubusercontent.com"),
         "https://api.github.com/meta, field domains",
+        r"gh",
     ),
 )
 
@@ -123,3 +136,19 @@ BUNDLES: Final[Mapping[str, Bundle]] = {
 def bundle_of(host: str) -> Bundle | None:
     """The smallest bundle that contains `host` (lowercase); None if none does."""
     return next((bundle for bundle in _BUNDLES if bundle.has(host)), None)
+
+
+def bundle_fetched_by(command: str) -> Bundle | None:
+    """The bundle to which a simple command connects, such as ``pip install cowsay``; None if none.
+
+    Args:
+        command: The program's name without its folder, and its arguments, separated by spaces.
+    """
+    return next(
+        (
+            bundle
+            for bundle in _BUNDLES
+            if bundle.fetched_by and re.match(rf"(?:{bundle.fetched_by})(?= |$)", command)
+        ),
+        None,
+    )

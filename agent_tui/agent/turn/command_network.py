@@ -2,13 +2,32 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Final
 
 from agent_tui.agent.activity import Emit
-from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.base import Intent, ToolOutput
 
 NETWORK: Final = "network"
 """The tool name used in questions and in the list of refused calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedHosts:
+    """The hosts that a command names and about which the user would be asked.
+
+    Attributes:
+        rules: What allows them, as text.
+        shown: Their names, for the user.
+        is_usual: Whether they are all known hosts, such as those of package registries.
+    """
+
+    rules: tuple[str, ...] = ()
+    shown: str = ""
+    is_usual: bool = True
+
+
+NO_HOSTS: Final = NamedHosts()
 
 
 class CommandNetwork:
@@ -34,8 +53,18 @@ class CommandNetwork:
         """Send questions to `emit` inside the block; refuse those still open at the end."""
         return nullcontext()
 
-    async def run_command(self, run: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
+    def hosts_to_ask(self, intent: Intent) -> NamedHosts:
+        """The hosts that a command names and about which the user would be asked."""
+        return NO_HOSTS
+
+    async def run_command(
+        self, run: Callable[[], Awaitable[ToolOutput]], allowed: NamedHosts = NO_HOSTS
+    ) -> ToolOutput:
         """Run a command of the model; its output includes the connections refused meanwhile.
+
+        Args:
+            run: Runs it.
+            allowed: What the user allowed with it, until it and the jobs that it starts have ended.
 
         Raises:
             CallInterrupted: It was interrupted; what it had printed includes them, too.

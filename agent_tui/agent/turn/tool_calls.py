@@ -13,7 +13,7 @@ from types import MappingProxyType
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.part import CallAnswer, Part
-from agent_tui.agent.turn.command_network import CommandNetwork
+from agent_tui.agent.turn.command_network import NO_HOSTS, CommandNetwork, NamedHosts
 from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.agent.turn.pending_approvals import (
     ApprovalAnswer,
@@ -340,7 +340,9 @@ class ToolRunner:
         self._touched += permit.touched
         context.only_reads = permit.only_reads
         context.may_write = not permit.runs_read_only
-        work = partial(self._run, call, prepared, asked.remark, only_reads=permit.only_reads)
+        was_asked = permit.decision == "ask"
+        hosts = self._services.network.hosts_to_ask(prepared.intent) if was_asked else NO_HOSTS
+        work = partial(self._run, call, prepared, asked.remark, hosts, only_reads=permit.only_reads)
         return _Ready(work, context.limits, call.name, permit.only_reads)
 
     async def _ask_parts(
@@ -386,15 +388,22 @@ class ToolRunner:
         return ToolCall(id=call.id, name=own.name, arguments=own.arguments)
 
     async def _run(
-        self, call: ToolCall, prepared: PreparedCall, remark: str, *, only_reads: bool
+        self,
+        call: ToolCall,
+        prepared: PreparedCall,
+        remark: str,
+        hosts: NamedHosts,
+        *,
+        only_reads: bool,
     ) -> ToolOutput:
         """Run `call`; returns its output with `remark` and what features say about the result.
 
-        File changes by the call and by features are recorded.
+        File changes by the call and by features are recorded. `hosts` are allowed with a command.
         """
         async with self._keep_files(prepared.intent, only_reads=only_reads):
             cwd, intent = self._conversation.cwd, prepared.intent
-            output = await self._held.decide(call, await self._run_itself(call, prepared), cwd)
+            output = await self._run_itself(call, prepared, hosts)
+            output = await self._held.decide(call, output, cwd)
             if written := self._conversation.files.take_written():
                 await self._conversation.services.sandbox.accept(cwd, written)
             output = _with_remark(output, remark)
@@ -402,13 +411,15 @@ class ToolRunner:
                 output = await part.after_call(call, intent.paths, output, self._emit)
             return output
 
-    async def _run_itself(self, call: ToolCall, prepared: PreparedCall) -> ToolOutput:
+    async def _run_itself(
+        self, call: ToolCall, prepared: PreparedCall, hosts: NamedHosts
+    ) -> ToolOutput:
         """Run `call`; a command's output includes connections that the network refused."""
         network = self._services.network
         if call.name == "job":
             return await network.look_at_job(str(call.arguments.get("id")), prepared.run)
         if prepared.intent.access == "execute":
-            return await network.run_command(prepared.run)
+            return await network.run_command(prepared.run, hosts)
         return await prepared.run()
 
     def _keep_files(self, intent: Intent, *, only_reads: bool) -> AbstractAsyncContextManager[None]:
@@ -473,6 +484,7 @@ class ToolRunner:
             doubt = "; ".join(filter(None, (doubt, intent.doubt)))
         verdict = await self._judge(call, intent)
         is_protected = verdict.by == "protection" or intent.place == "outside"
+        hosts = self._services.network.hosts_to_ask(intent)
         if doubt:
             verdict = permissions.ask_for_hook(verdict, doubt)
         if verdict.decision != "ask":
@@ -484,7 +496,8 @@ class ToolRunner:
             details = ToolDetails(refusal=refusal)
             rest = _REST if verdict.is_compound else ""
             return ToolOutput(f"Not permitted: {verdict.why}{rest}", details, is_error=True)
-        answer = await self._ask(call, intent, verdict, is_loss=is_protected)
+        is_loss = is_protected or not hosts.is_usual
+        answer = await self._ask(call, intent, verdict, hosts, is_loss=is_loss)
         allowed: Decision = "deny" if answer.choice == "no" else "allow"
         permissions.record(call.name, intent, replace(verdict, decision=allowed, by="person"))
         if answer.choice == "no":
@@ -533,9 +546,11 @@ class ToolRunner:
         call: ToolCall,
         intent: Intent,
         verdict: Verdict = _PLAN_VERDICT,
+        hosts: NamedHosts = NO_HOSTS,
         *,
         is_loss: bool = False,
     ) -> ApprovalAnswer:
+        connects = f"connects to {hosts.shown}" if hosts.shown else ""
         request = ApprovalRequest(
             id=uuid.uuid4().hex,
             call_id=call.id,
@@ -543,7 +558,7 @@ class ToolRunner:
             title=intent.title,
             body=intent.body,
             body_kind=intent.body_kind,
-            reason="; ".join(filter(None, (verdict.why, intent.note))),
+            reason="; ".join(filter(None, (connects, verdict.why, intent.note))),
             session_rule=verdict.session_rule,
             part_rules=verdict.part_rules,
             is_loss=is_loss,

@@ -9,14 +9,15 @@ from typing import NamedTuple
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.turn.command_network import NETWORK, CommandNetwork
+from agent_tui.agent.turn.command_network import NETWORK, NO_HOSTS, CommandNetwork, NamedHosts
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
 from agent_tui.errors import ConfigError
 from agent_tui.events import ApprovalRequest, ApprovalRequested, ApprovalResolved, Notice
 from agent_tui.features.sandbox.proxy import ConnectionRecord, NetworkGate, Wanted
 from agent_tui.features.sandbox.proxy_request import Target
-from agent_tui.permissions.registries import bundle_of
-from agent_tui.permissions.rules import Decision
+from agent_tui.permissions.programs.connections import named_hosts
+from agent_tui.permissions.registries import Bundle, bundle_of
+from agent_tui.permissions.rules import Decision, Rule, parse_rule
 from agent_tui.permissions.verdict import Verdict
 from agent_tui.tools.base import CallInterrupted, Intent, ToolOutput
 
@@ -37,9 +38,15 @@ class _Question:
 
 @dataclass(eq=False, slots=True)
 class RunningCommand:
-    """A running command of the model, with the refusals that belong to it."""
+    """A running command of the model, with its refusals and the hosts it may connect to."""
 
     refused: dict[str, str] = field(default_factory=dict[str, str])
+    allowed: Sequence[Rule] = ()
+    jobs: frozenset[str] = frozenset()
+
+    def allows(self, target: Target) -> bool:
+        """Whether the user allowed connections to `target` when they allowed the command."""
+        return any(rule.matches_host(target.host, target.port) for rule in self.allowed)
 
     def note(self, host: str, why: str) -> None:
         """Add a refusal."""
@@ -106,6 +113,7 @@ class NetworkQuestions(CommandNetwork):
     _emit: Emit | None = field(default=None, init=False)
     _commands: int = field(default=0, init=False)
     _running: list[RunningCommand] = field(default_factory=list[RunningCommand], init=False)
+    _in_background: list[RunningCommand] = field(default_factory=list[RunningCommand], init=False)
     _wanted_by: dict[Target, _Askers] = field(default_factory=dict[Target, _Askers], init=False)
     _of_jobs: dict[str, dict[str, str]] = field(
         default_factory=dict[str, dict[str, str]], init=False
@@ -184,13 +192,34 @@ class NetworkQuestions(CommandNetwork):
                     task.cancel()
                 await asyncio.wait(asking)
 
-    async def run_command(self, run: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
+    def hosts_to_ask(self, intent: Intent) -> NamedHosts:
+        """The hosts that a command names and about which the user would be asked."""
+        if intent.place == "outside" or self._gate is None:
+            return NO_HOSTS
+        asking: dict[str, str] = {}
+        is_usual = True
+        for named in named_hosts(intent.command):
+            verdict = self._verdict(target := Target(*named))
+            if verdict.decision == "ask":
+                bundle = _bundle_allowed(target, verdict)
+                is_usual = is_usual and bundle is not None
+                asking[verdict.session_rule] = ", ".join(bundle.hosts) if bundle else target.shown
+        return NamedHosts(tuple(asking), ", ".join(asking.values()), is_usual)
+
+    async def run_command(
+        self, run: Callable[[], Awaitable[ToolOutput]], allowed: NamedHosts = NO_HOSTS
+    ) -> ToolOutput:
         """Run a command of the model; its output includes the connections refused meanwhile.
+
+        Args:
+            run: Runs it.
+            allowed: What the user allowed with it, until it and the jobs that it starts have ended.
 
         Raises:
             CallInterrupted: It was interrupted; what it had printed includes them, too.
         """
-        command = RunningCommand()
+        command = RunningCommand(allowed=[parse_rule(rule, "allow") for rule in allowed.rules])
+        jobs_before = frozenset(self._jobs())
         self._running.append(command)
         try:
             with self._under_way():
@@ -199,6 +228,9 @@ class NetworkQuestions(CommandNetwork):
             raise CallInterrupted(command.with_refusals(interrupted.output)) from interrupted
         finally:
             self._running.remove(command)
+            command.jobs = frozenset(self._jobs()) - jobs_before
+            if command.allowed and command.jobs:
+                self._in_background.append(command)
         return command.with_refusals(output)
 
     async def look_at_job(self, id: str, run: Callable[[], Awaitable[ToolOutput]]) -> ToolOutput:
@@ -229,6 +261,9 @@ class NetworkQuestions(CommandNetwork):
             return needed if verdict.unapproved and rules else verdict.why
         if (known := self._answers.get(target)) is not None:
             return known
+        if self._is_allowed_with_command(target):
+            self._record(target, replace(verdict, decision="allow", by="person"))
+            return ""
         if self._emit is None:
             return _NOBODY
         question = self._questions.get(target)
@@ -243,6 +278,12 @@ class NetworkQuestions(CommandNetwork):
             question.waiting -= 1
             self._withdraw()
         return _UNANSWERED if question.asking.cancelled() else question.asking.result()
+
+    def _is_allowed_with_command(self, target: Target) -> bool:
+        """Whether the user allowed it together with a command that runs, or left a job running."""
+        jobs = self._jobs()
+        self._in_background = [one for one in self._in_background if not one.jobs.isdisjoint(jobs)]
+        return any(one.allows(target) for one in (*self._running, *self._in_background))
 
     def _verdict(self, target: Target, *, is_read_only: bool = False) -> Verdict:
         permissions = self.conversation().permissions
@@ -308,14 +349,20 @@ def _row(record: ConnectionRecord) -> tuple[str, str]:
     return f"{at} allowed", f"{record.target.netloc}   {amount}"
 
 
+def _bundle_allowed(target: Target, verdict: Verdict) -> Bundle | None:
+    """The bundle of hosts that the rule of `verdict` on `target` allows; None for one host."""
+    bundle = bundle_of(target.host)
+    is_whole = bundle is not None and f"bundle:{bundle.name}" in verdict.session_rule
+    return bundle if is_whole else None
+
+
 def _request(target: Target, verdict: Verdict) -> ApprovalRequest:
     """The question about `target`; it suggests refusing hosts that no bundle contains."""
-    bundle = bundle_of(target.host)
+    bundle, allowed = bundle_of(target.host), _bundle_allowed(target, verdict)
     kind = f" ({bundle.kind})" if bundle is not None else ""
     body = [f"Host: {target.host}, port {target.port}"]
-    is_usual = bundle is not None and f"bundle:{bundle.name}" in verdict.session_rule
-    if bundle is not None and is_usual:
-        body.append(f"{verdict.session_rule} allows {', '.join(bundle.hosts)}")
+    if allowed is not None:
+        body.append(f"{verdict.session_rule} allows {', '.join(allowed.hosts)}")
     id = uuid.uuid4().hex
     return ApprovalRequest(
         id=id,
@@ -326,5 +373,5 @@ def _request(target: Target, verdict: Verdict) -> ApprovalRequest:
         body_kind="text",
         reason=verdict.why,
         session_rule=verdict.session_rule,
-        is_loss=not is_usual,
+        is_loss=allowed is None,
     )

@@ -97,7 +97,7 @@ def danger_of(
     if danger := _plain_danger(part, bases, guard):
         return danger
     for inner in find_hidden_commands(part):
-        name = inner.name.rpartition("/")[2]
+        name = inner.program
         if name in _HIDDEN and (danger := _plain_danger(inner, bases, guard)):
             return danger
         if lost := destruction_of(inner):
@@ -107,7 +107,7 @@ def danger_of(
 
 def find_hidden_commands(part: CommandPart) -> tuple[CommandPart, ...]:
     """Commands that an unknown program's words may hold: ``ssh HOST rm x``, ``-c 'rm x'``."""
-    name = part.name.rpartition("/")[2]
+    name = part.program
     if part.kind == "construct" or name in _OWN_VERBS:
         return ()
     words = part.words[: _MAX_HIDDEN_WORDS + 1]
@@ -123,7 +123,7 @@ def find_hidden_commands(part: CommandPart) -> tuple[CommandPart, ...]:
 
 
 def _plain_danger(part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths) -> str:
-    name = part.name.rpartition("/")[2].casefold()
+    name = part.program.casefold()
     if changed := machine_danger_of(name, part):
         return changed
     if lost := destruction_of(part):
@@ -355,7 +355,7 @@ def work_loss(part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths) -
         bases: Folders it may run in.
         guard: Knows the working folders.
     """
-    name = part.name.rpartition("/")[2].casefold()
+    name = part.program.casefold()
     words = [word.value or "" for word in part.arguments]
     if name == "git":
         return _loss_by_git(words, bases, guard)

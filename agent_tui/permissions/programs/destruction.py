@@ -28,7 +28,7 @@ _OTHER_SYSTEMS: Mapping[str, re.Pattern[str]] = {
 
 def destruction_of(part: CommandPart) -> str:
     """What `part` would lose for good; empty if nothing is known to be lost."""
-    name = part.name.rpartition("/")[2].removesuffix(".exe").casefold()
+    name = part.program.removesuffix(".exe").casefold()
     words = [word.value or "" for word in part.arguments]
     if _REHEARSALS & set(words) or words[-1:] == ["-h"]:
         return ""

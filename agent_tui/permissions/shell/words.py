@@ -69,9 +69,19 @@ class CommandPart:
         return self.words[0].value or "" if self.words else ""
 
     @property
+    def program(self) -> str:
+        """The name without its folder."""
+        return self.name.rpartition("/")[2]
+
+    @property
     def arguments(self) -> tuple[Word, ...]:
         """The words after the name."""
         return self.words[1:]
+
+    @property
+    def command_line(self) -> str:
+        """The program and its arguments, one space between; empty for what is not known yet."""
+        return " ".join([self.program, *(word.value or "" for word in self.arguments)])
 
 
 _KNOWN_VARIABLES: Mapping[str, Word] = {

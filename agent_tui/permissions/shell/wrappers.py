@@ -41,7 +41,7 @@ def unwrap(part: CommandPart) -> Unwrapped:
         return Unwrapped(part)
     if not part.words[0].is_plain:
         return Unwrapped(_opaque(part, "the program's name is known only at run time"))
-    name = part.name.rpartition("/")[2].casefold()
+    name = part.program.casefold()
     if name in SHELLS:
         return _shell(part)
     if name == "eval":
@@ -153,7 +153,7 @@ def _shell(part: CommandPart) -> Unwrapped:
     if len(arguments) == 2 and arguments[0].value == "-n" and _is_file(arguments[1]):
         return Unwrapped(part)  # -n only checks the syntax
     is_file = bool(arguments) and not (arguments[0].value or "-").startswith("-")
-    if is_file and _is_file(arguments[0]) and part.name.rpartition("/")[2] != "busybox":
+    if is_file and _is_file(arguments[0]) and part.program != "busybox":
         return Unwrapped(part)
     return Unwrapped(_opaque(part, f"the command does not show what {part.name} runs"))
 

@@ -114,6 +114,73 @@ async def test_a_host_is_asked_about_once_for_a_command_and_again_for_the_next(
     ]
 
 
+def asking_runtime(stage: Stage, gate: NetworkGate, *commands: str) -> AgentRuntime:
+    """A conversation whose user is asked about each of `commands`."""
+    return stage.runtime(script(*commands), network=gate, mode="ask")
+
+
+async def test_a_yes_to_a_command_is_one_to_the_host_that_it_names(
+    stage: Stage, gate: NetworkGate, site: WebSite
+):
+    host = f"a.test:{site.port}"
+    fetching = f"{get(f'http://{host}/')}; curl --version http://{host}/"
+    runtime = asking_runtime(stage, gate, fetching, get(f"http://{host}/"))
+    person = Person(runtime, *[ApprovalAnswer("once")] * 2, ApprovalAnswer("no"))
+    first, second = await person.submit()
+    assert "the page" in first
+    assert person.asked[0].reason.startswith(f"connects to {host}; ")
+    assert person.asked[0].is_loss  # no registry: the user is asked to look twice
+    assert [question.tool_name for question in person.asked] == ["bash", "bash", "network"]
+    assert f"[network access to {host} was refused" in second  # the yes ended with its command
+    allowed = runtime.conversation.permissions.log.latest
+    assert ("network", "allow") in [(one.tool, one.decision) for one in allowed]
+
+
+async def test_a_no_to_a_command_allows_no_host(stage: Stage, gate: NetworkGate, site: WebSite):
+    fetching = f"curl http://a.test:{site.port}/"
+    person = Person(asking_runtime(stage, gate, fetching), ApprovalAnswer("no", "not now"))
+    await person.submit()
+    (question,) = person.asked
+    assert question.reason.startswith(f"connects to a.test:{site.port}; ")
+
+
+async def test_a_registry_is_asked_about_with_the_command_that_installs(
+    stage: Stage, gate: NetworkGate
+):
+    runtime = asking_runtime(stage, gate, "pip install --help >x")
+    person = Person(runtime, ApprovalAnswer("once"))
+    await person.submit()
+    (question,) = person.asked
+    assert question.reason.startswith(
+        "connects to pypi.org, files.pythonhosted.org, pypi.python.org; "
+    )
+
+
+async def test_a_host_that_a_rule_decides_on_is_not_asked_about_with_a_command(
+    stage: Stage, gate: NetworkGate
+):
+    allowed = PermissionSettings(allow=("fetch(bundle:pypi)",), deny=("fetch(domain:a.test)",))
+    commands = script("pip download --help >x; curl --version https://a.test/")
+    runtime = stage.runtime(commands, network=gate, mode="ask", permissions=allowed)
+    person = Person(runtime, ApprovalAnswer("once"))
+    await person.submit()
+    assert "connects" not in person.asked[0].reason
+
+
+async def test_a_yes_to_a_command_holds_for_the_jobs_that_it_leaves(
+    stage: Stage, gate: NetworkGate, site: WebSite
+):
+    host = f"a.test:{site.port}"
+    later = f"sleep 1.5; curl --version http://{host}/; {get(f'http://{host}/')}"
+    server = call("c0", "bash", command=later, background=True)
+    look = call("c1", "job", id="1", wait=30)
+    replies = [Reply(tool_calls=(server,)), Reply(tool_calls=(look,)), Reply("Done.")]
+    person = Person(stage.runtime(replies, network=gate, mode="ask"), ApprovalAnswer("once"))
+    _, seen = await person.submit()
+    assert "the page" in seen
+    assert [question.tool_name for question in person.asked] == ["bash"]
+
+
 async def test_the_answer_for_the_project_is_a_rule_for_the_bundle(stage: Stage, gate: NetworkGate):
     runtime = runtime_of(stage, gate, script(get("http://pypi.org/simple/")))
     person = Person(runtime, ApprovalAnswer("project"))
