@@ -91,7 +91,7 @@ def _write_instructions(config_dir: Path, text: str) -> None:
 class Agent:
     """A conversation with a model that reads, edits and runs things in a folder.
 
-        async with Agent(model="anthropic/claude-sonnet-5", cwd="my-project") as agent:
+        async with Agent(model="anthropic/claude-sonnet-5-5", cwd="my-project") as agent:
             async for event in agent.run("Why does the build fail?"):
                 ...
             print(agent.result)

@@ -316,7 +316,7 @@ async def acompact(
     Args:
         messages: As in `compact`.
         target_tokens: As in `compact`.
-        model: Its name with the provider's, ``anthropic/claude-sonnet-5``; empty asks none. Its
+        model: Its name with the provider's, ``anthropic/claude-sonnet-5-5``; empty asks none. Its
             key is taken from the provider's environment variable.
         base_url: Address of a server of your own.
         api_key_env: Environment variable with its key; by default the provider's.

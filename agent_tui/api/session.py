@@ -92,7 +92,7 @@ class Session:
 
         for session in Session.list("my-project"):
             print(session.id, session.name or session.first_prompt)
-        async with Agent("openai/gpt-5.5", session=Session.open("fix-parser")) as agent: ...
+        async with Agent("openai/gpt-6.1-sol", session=Session.open("fix-parser")) as agent: ...
 
     Nothing of it changes later; open it again to see what was written since.
 

@@ -34,7 +34,7 @@ _EXAMPLES = """\
   Run agent-tui COMMAND --help for the options of a command.
 
 examples:
-{demo}{local}  agent-tui -m anthropic/claude-sonnet-4-5
+{demo}{local}  agent-tui -m anthropic/claude-sonnet-5-5
   agent-tui -m qwen3 --base-url http://127.0.0.1:8080/v1
   agent-tui -c                          continue the session you left last here
   git diff | agent-tui -p "review this"
@@ -210,7 +210,7 @@ def _add_model(parser: argparse.ArgumentParser, local: Option | None) -> None:
         "-m",
         "--model",
         metavar="NAME",
-        help="model to use: a litellm name such as openai/gpt-5 or ollama_chat/qwen3"
+        help="model to use: a litellm name such as openai/gpt-6.1-sol or ollama_chat/qwen3"
         + (", or local/NAME for a model on this machine" if local is not None else ""),
     )
     model.add_argument(

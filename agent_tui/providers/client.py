@@ -182,7 +182,7 @@ class ModelClient:
 
 
 def failure_of(model: ModelRef, error: AgentTuiError) -> str:
-    """What went wrong with `model`, as a clause: ``openai/gpt-5 returned 500``."""
+    """What went wrong with `model`, as a clause: ``openai/gpt-6.1-sol returned 500``."""
     if isinstance(error, ProviderError) and error.kind == "server" and (error.status or 0) >= 500:
         return f"{model.name} returned {error.status}"
     return f"{model.name}: {error.message.removesuffix('.')}"

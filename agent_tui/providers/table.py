@@ -30,7 +30,7 @@ _VERSION = r"(\d+)(?:[-.](\d{1,2}))?"
 FAMILIES: Final[Mapping[str, Family]] = MappingProxyType(
     {
         "anthropic": Family((f"claude-sonnet-{_VERSION}",), (f"claude-haiku-{_VERSION}",)),
-        "openai": Family((f"gpt-{_VERSION}",), (f"gpt-{_VERSION}-(?:mini|luna)",)),
+        "openai": Family((f"gpt-{_VERSION}(?:-sol)?",), (f"gpt-{_VERSION}-(?:mini|luna)",)),
         "gemini": Family((f"gemini-{_VERSION}-pro(?:-preview)?",), (f"gemini-{_VERSION}-flash",)),
         "openrouter": Family(
             (f"anthropic/claude-sonnet-{_VERSION}",),

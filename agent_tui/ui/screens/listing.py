@@ -234,7 +234,7 @@ class ModelPicker(PickerScreen[ModelRef]):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+s", "mark", "Mark", priority=True)]
     heading = "Choose a model"
-    placeholder = "Type to search, or a full model name such as openai/gpt-5"
+    placeholder = "Type to search, or a full model name such as openai/gpt-6.1-sol"
     nothing = "No models: no API key is set and no local server is running."
     column_titles = ("$ in/out", "window", "state", "from")
 
