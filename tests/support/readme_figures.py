@@ -11,10 +11,12 @@ import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+from agent_tui.agent.prompt.fitted_prompt import full_prompt
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.providers.wires.table import WIRES
 from agent_tui.sessions.importers.formats import FORMATS
@@ -74,6 +76,12 @@ def measure_start() -> tuple[str, ...]:
     return (f"{ours / bare:.1f}",)
 
 
+def measure_prompt() -> tuple[str, ...]:
+    """The characters of the system prompt with a sandbox, to the nearest hundred."""
+    prompt = full_prompt(Path("/home/sam/project"), date(2026, 1, 2), has_sandbox=True)
+    return (f"{round(len(prompt), -2):,}",)
+
+
 def count_probes() -> tuple[str, ...]:
     """How many probes of the sandbox there are, and how many each wall is tested to stop."""
     stopped = [
@@ -90,6 +98,7 @@ def count_explained() -> tuple[str, ...]:
 
 
 FIGURES = (
+    Figure(r"system prompt has about ([\d,]+) characters", measure_prompt),
     Figure(r"A (\d+)k-token task compacts to (\d+)k", measure_compaction, is_exact=False),
     Figure(r"compacted from (\d+)k to (\d+)k tokens", measure_compaction, is_exact=False),
     Figure(r"behind ([\d,]+) of ([\d,]+) recorded lines", count_explained, is_exact=False),
