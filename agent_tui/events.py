@@ -9,7 +9,7 @@ follow `ReplyStarted`, even after an interruption. Exactly one `ToolFinished` wi
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from agent_tui.messages import (
     AssistantMessage,
@@ -434,6 +434,31 @@ class FeatureEvent:
         The screen shows it in place of `line`, if it has a text.
         """
         return Standing()
+
+
+def standing_of(event: FeatureEvent) -> Standing:
+    """What `event` puts above the prompt. A fault of its feature is shown in its place."""
+    try:
+        shown = cast(object, event.standing())
+    except Exception as error:  # noqa: BLE001 - others wrote it
+        return Standing(about=_fault_of(event, "standing", error))
+    if isinstance(shown, str):
+        return Standing(progress=shown)
+    if isinstance(shown, Standing):
+        return shown
+    return Standing(about=_fault_of(event, "standing", TypeError(f"it returned {shown!r}")))
+
+
+def line_of(event: FeatureEvent) -> str:
+    """The sentence of `event` for the user. A fault of its feature is told in its place."""
+    try:
+        return str(event.line() or "")
+    except Exception as error:  # noqa: BLE001 - others wrote it
+        return _fault_of(event, "line", error)
+
+
+def _fault_of(event: FeatureEvent, method: str, error: Exception) -> str:
+    return f"{type(event).__qualname__}.{method} failed: {type(error).__name__}: {error}"
 
 
 @dataclass(frozen=True, slots=True)

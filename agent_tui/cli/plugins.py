@@ -102,7 +102,8 @@ def load_plugins(
             meant = f"Did you mean {near[0]}? Otherwise install" if near else "Install"
             problems.append(
                 f"No plugin {shown} is installed beside agent-tui. {meant} it with `uv tool "
-                f"install agent-tui-cli --with {shown}` or `pipx inject agent-tui-cli {shown}`."
+                f"install agent-tui-cli --with {shown}` or `pipx inject agent-tui-cli {shown}`, "
+                f"or remove {shown} from `plugins`."
             )
             continue
         except (ValueError, OSError) as error:

@@ -53,7 +53,7 @@ def event_line(event: events.AgentEvent) -> str:
         case events.LoopAdvanced(number=number, count=count):
             return f"Round {number} of {count}."
         case events.FeatureEvent():
-            return event.line()
+            return events.line_of(event)
         case events.ScopeEntered(label=label):
             return f"Started: {label}."
         case events.ScopeLeft(label=label):

@@ -34,6 +34,10 @@ _MODELS = """\
 #[models."openai/qwen3"]
 #window = 32768
 """
+_PLUGIN = """\
+#[plugin.timer]
+#minutes = 25
+"""
 _HOOKS = """\
 #[[hooks.PostToolUse]]
 #matcher = "Edit|Write"
@@ -106,7 +110,7 @@ def template_text() -> str:
             about = _comment(spec.description)
             choices = _comment(f"One of: {spec.allowed}") if spec.kind == "choice" else ""
             pieces.append(f"{about}{choices}#{spec.key[-1]} = {shown}\n")
-    for name, example in (("models", _MODELS), ("hooks", _HOOKS)):
+    for name, example in (("models", _MODELS), ("hooks", _HOOKS), ("plugin", _PLUGIN)):
         pieces.append(_comment(section_description((name,))) + example)
     return "\n".join(pieces)
 

@@ -13,6 +13,8 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    JsonValue,
+    ValidationError,
     ValidationInfo,
     create_model,
     field_validator,
@@ -22,6 +24,7 @@ from pydantic import (
 from agent_tui.config.addresses import check_address
 from agent_tui.config.defaults import MOST_PROCESSES
 from agent_tui.config.section import OnlyStricter, SettingsSection
+from agent_tui.errors import ConfigError
 from agent_tui.feature import load_object, own_features, own_names
 from agent_tui.key_actions import KEY_ACTIONS, KeyMap, normal_key
 from agent_tui.messages import ThinkingLevel
@@ -314,6 +317,7 @@ _BROUGHT = tuple(
 """The settings of features."""
 
 SectionT = TypeVar("SectionT", bound=BaseModel)
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 def _add_brought(core: type[SectionT]) -> type[SectionT]:
@@ -450,6 +454,24 @@ class Settings(SettingsSection, defer_build=True):
         default_factory=dict,
         description='Settings for one model, such as [models."openai/qwen3"]',
     )
+
+    plugin: dict[str, dict[str, JsonValue]] = Field(
+        default_factory=dict[str, dict[str, JsonValue]],
+        description="Settings of plugins, such as [plugin.weather]; each plugin says what it reads",
+    )
+
+    def of_plugin(self, name: str, kind: type[ModelT]) -> ModelT:
+        """The settings in ``[plugin.NAME]``, or the defaults of `kind` without them.
+
+        Raises:
+            ConfigError: They do not fit `kind`.
+        """
+        try:
+            return kind.model_validate(self.plugin.get(name, {}))
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(map(str, ("plugin", name, *first["loc"])))
+            raise ConfigError(f"The setting {key} cannot be used: {first['msg']}.") from error
 
     def of(self, kind: type[SectionT]) -> SectionT:
         """The settings of a feature, by their class."""

@@ -177,7 +177,7 @@ def _specs(
     for name, field in model.model_fields.items():
         key = (*prefix, name)
         inner, value = _inner(field), getattr(present, name, None)
-        if _is_named_lists(field):
+        if _is_named_lists(field) or _is_free(field):
             for own in cast("dict[str, object]", value or {}):
                 yield _spec((*key, own), field, has_variable=False)
         elif inner is None:
@@ -244,6 +244,11 @@ def _table_in_lists(field: FieldInfo) -> type[BaseModel] | None:
 def _is_named_lists(field: FieldInfo) -> bool:
     arguments = get_args(field.annotation)
     return _is_named_tables(field) and get_origin(arguments[1]) is tuple
+
+
+def _is_free(field: FieldInfo) -> bool:
+    """Whether the core does not know what is in the tables under each name of a field."""
+    return _is_named_tables(field) and get_origin(get_args(field.annotation)[1]) is dict
 
 
 def _is_named_tables(field: FieldInfo) -> bool:

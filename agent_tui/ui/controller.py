@@ -4,14 +4,13 @@ It knows no widget: events go down to a view, and the app hands the user's inten
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session.manager import READ_ONLY, READ_ONLY_HINT
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
-from agent_tui.commands.core.between_turns import look_between_turns
+from agent_tui.commands.core.between_turns import BetweenTurns
 from agent_tui.commands.core.front import Front, Level
 from agent_tui.commands.core.registry import (
     CalledCommand,
@@ -114,6 +113,7 @@ class Controller:
         self._escaped_at: float | None = None
         self._was_full = False
         self._is_looking = False
+        self._between_turns = BetweenTurns(self.front)
 
     @property
     def runtime(self) -> AgentRuntime:
@@ -170,10 +170,8 @@ class Controller:
             self._ports.start_work(self._show_what_is_found())
 
     async def _show_what_is_found(self) -> None:
-        """Show what is found. What goes wrong can wait for the feature's command, which says it."""
         try:
-            with suppress(AgentTuiError):
-                self.front.show_events(await look_between_turns(self.front))
+            self.front.show_events(await self._between_turns.look())
         finally:
             self._is_looking = False
 

@@ -176,7 +176,7 @@ class EventView:
                 self._round = f"loop {event.number}/{event.count}"
                 self._work("Waiting for the model")
             case events.FeatureEvent():
-                if not self.widgets.standing.show(event) and (line := event.line()):
+                if not self.widgets.standing.show(event) and (line := events.line_of(event)):
                     chat.append(NoticeBlock("info", line))
             case events.ScopeEntered():
                 chat.append(scope_start_block(event.label))

@@ -3,12 +3,19 @@
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel, PositiveFloat
 
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.commands.core.plugin_kinds import COMMANDS, FEATURES
+from agent_tui.config import Settings
+from agent_tui.errors import ConfigError
+from agent_tui.providers.scripted.provider import Reply
 from tests.support.packages import documented_plugin, make_package, run_with_packages
+from tests.support.runtime import Stage
+from tests.ui.app_support import asking, running_app
 
-CODE = documented_plugin("Feature(")
+CODE = documented_plugin('"moon",')
+TIMER = documented_plugin("TimerSettings")
 ENTRIES = {"agent_tui.features": {"moon": "FEATURE"}}
 NAMED = '["moon-plugin"]'
 
@@ -122,3 +129,71 @@ def test_without_the_setting_the_word_is_a_prompt(site: Path, tmp_path: Path):
     make_package(site, "moon-plugin", CODE, ENTRIES)
     done = run_with_packages(site, tmp_path, "moon", plugins="[]")
     assert "full" not in done.stdout
+
+
+async def test_the_timer_of_the_page_shows_how_long_it_runs(site: Path, tmp_path: Path):
+    make_package(site, "timer-plugin", TIMER, {"agent_tui.features": {"timer": "FEATURE"}})
+    found = load_plugins(["timer-plugin"], [tmp_path / "work"])
+    assert found.problems == ()
+    stage = Stage(tmp_path)
+    runtime = asking(stage, features=found.of(FEATURES))
+    plugin = {"timer": {"minutes": 50}}
+    runtime.services.settings = runtime.services.settings.model_copy(update={"plugin": plugin})
+    async with running_app(tmp_path, stage=stage, runtime=runtime, plugins=found) as ui:
+        standing = ui.app.view.widgets.standing
+        await ui.submit("/timer")
+        await ui.settle()
+        print(
+            "DBG",
+            repr(standing.content),
+            ui.notices,
+            ui.blocks,
+            [str(t) for t in __import__("asyncio").all_tasks() if "count" in str(t)],
+        )
+        await ui.until(lambda: "timer: 50 min left" in str(standing.content))
+        await ui.submit("/new")
+        await ui.until(lambda: "timer: 50 min left" in str(standing.content))
+        await ui.submit("/timer")
+        await ui.until(lambda: not standing.display)
+
+
+async def test_what_its_code_does_wrong_is_told_once_and_ends_nothing(site: Path, tmp_path: Path):
+    code = CODE.replace(
+        "brings=", 'between_turns=(f"{__name__}:look", f"{__name__}:text"), brings='
+    )
+    code += """
+from agent_tui.events import FeatureEvent
+
+
+class Phase(FeatureEvent):
+    def standing(self):
+        return "half full"
+
+
+def look(front):
+    return Phase()
+
+
+async def text(front):
+    return "half full"
+"""
+    make_package(site, "moon-plugin", code, ENTRIES)
+    found = load_plugins(["moon-plugin"], [tmp_path / "work"])
+    async with running_app(tmp_path, Reply("Hi."), Reply("Hi."), plugins=found) as ui:
+        standing = ui.app.view.widgets.standing
+        await ui.until(lambda: str(standing.content) == "half full")
+        for _ in "12":
+            await ui.send("hello")
+        (told,) = [one for one in ui.notices if "moon" in one]
+        assert told.startswith("The feature moon failed as it looked for something to say (")
+        assert told.endswith("TypeError: it returned str, not a FeatureEvent or None")
+
+
+def test_settings_of_a_plugin_are_checked_by_its_own_model():
+    class Timer(BaseModel):
+        minutes: PositiveFloat = 25
+
+    settings = Settings.model_validate({"plugin": {"timer": {"minutes": -1}}})
+    assert settings.of_plugin("moon", Timer).minutes == 25
+    with pytest.raises(ConfigError, match=r"plugin\.timer\.minutes cannot be used"):
+        settings.of_plugin("timer", Timer)

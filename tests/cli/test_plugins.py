@@ -104,6 +104,7 @@ def test_what_is_not_named_is_not_imported(tmp_path: Path) -> None:
     assert (
         "No plugin weather is installed beside agent-tui. Did you mean weather_plugin?" in problem
     )
+    assert problem.endswith(", or remove weather from `plugins`.")
     why = load_commands().refusal("/forecast Oslo")
     assert why.startswith("Unknown command /forecast. The package weather_plugin has it; ")
     assert not (tmp_path / "imported").exists()

@@ -37,6 +37,7 @@ REFUSED = {
     "mcp": '[mcp.servers.x]\ncommand = "evil"',
     "fetch_private": "fetch_private = true",
     "plain": "plain = true",
+    "plugin": "[plugin.timer]\nminutes = 1",
     "vim_mode": "vim_mode = true",
     "status_fields": 'status_fields = ["name"]',
     "status_command": 'status_command = "evil"',

@@ -62,7 +62,9 @@ def test_the_commented_file_changes_nothing_and_is_right_once_its_comments_are_t
     file.write_text("\n".join(bare))
     loaded = load_settings(file, {})
     assert loaded.problems == ()
-    assert loaded.settings.model_copy(update={"models": {}, "hooks": {}}) == Settings()
+    assert (
+        loaded.settings.model_copy(update={"models": {}, "hooks": {}, "plugin": {}}) == Settings()
+    )
     named = {parse_key(spec.name) for spec in setting_specs(Settings())}
     assert named <= set(loaded.origins) | {("permissions",)}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO, TypeVar
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.core.between_turns import look_between_turns
+from agent_tui.commands.core.between_turns import BetweenTurns
 from agent_tui.commands.core.demo import own_demo
 from agent_tui.commands.core.forms import form_filler
 from agent_tui.commands.core.front import CommandServices, has_model
@@ -189,7 +189,7 @@ class PlainSession:
         self._wait(self._begin_servers())
         if options.resume and not options.first_prompt:
             self._wait(continue_wait(front))
-        self._found = front.agent.begin(look_between_turns(front))
+        self._found = front.agent.begin(BetweenTurns(front).look())
 
     async def _begin_servers(self) -> None:
         """Start the allowed servers, pass on their messages, and ask about the others."""

@@ -15,7 +15,7 @@ from agent_tui.agent.compaction.cache_clock import ColdPrice
 from agent_tui.commands.core.demo import Demo
 from agent_tui.commands.core.short_words import short_count
 from agent_tui.durations import format_duration, format_remaining
-from agent_tui.events import AgentEvent, FeatureEvent, Standing
+from agent_tui.events import AgentEvent, FeatureEvent, Standing, standing_of
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import Todo
 from agent_tui.safe_text import safe_text
@@ -307,7 +307,7 @@ class FeatureLines(Static):
 
     def show(self, event: FeatureEvent) -> bool:
         """Show what `event` puts here, in place of that before it; false if it is nothing."""
-        standing = event.standing()
+        standing = standing_of(event)
         self._lines[type(event)] = standing
         self._redraw_lines()
         return bool(standing.progress or standing.about)

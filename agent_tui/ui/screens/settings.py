@@ -13,7 +13,7 @@ from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
-from agent_tui.commands.core.between_turns import look_between_turns
+from agent_tui.commands.core.between_turns import BetweenTurns
 from agent_tui.commands.core.front import Choice, Front, Listing, ScreenControls
 from agent_tui.commands.core.plugin_kinds import spec_with_plugins
 from agent_tui.commands.core.plugins import Plugins
@@ -443,7 +443,7 @@ async def act_on(front: SettingsFront, key: SettingKey, loaded: LoadedSettings) 
         case _ if acts_at_once(key):  # a feature's
             runtime.use_settings(now)
             front.use_modes(now)
-            front.show_events(await look_between_turns(front))
+            front.show_events(await BetweenTurns(front).look())
         case _:  # it takes effect at the next start
             return
 

@@ -47,7 +47,7 @@ def test_an_offered_rule_is_said_once_before_a_prompt(stage, monkeypatch):
 
     def begin_and_wait_for_offers(self, work):
         future = begin(self, work)
-        if work.__name__ == "look_between_turns":
+        if work.__qualname__ == "BetweenTurns.look":
             wait([future])
         return future
 
