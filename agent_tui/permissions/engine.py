@@ -37,7 +37,7 @@ from agent_tui.permissions.verdict import Permissions, Verdict
 from agent_tui.safe_paths import is_folder, real_path
 from agent_tui.tool_names import is_remote
 from agent_tui.tools.base import Intent
-from agent_tui.tools.files.obeyed import who_obeys, who_obeys_folder, who_obeys_in
+from agent_tui.tools.files.obeyed import who_obeys, who_obeys_in
 
 _SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))
 _PLAN_MODE = (
@@ -361,7 +361,6 @@ class PermissionEngine:
         shown = path.relative_to(root) if root is not None else path
         programs = (rule.program for rule in allowed)
         who = who_obeys(shown, programs, at=path, home=self._guard.home)
-        who = who or who_obeys_folder(path.parent)  # the workspace may be in such a folder
         who = who or who_obeys_in(path, root, self._guard.find_linked())
         return f"{path} controls {who}" if who else ""
 

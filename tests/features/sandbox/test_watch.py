@@ -454,13 +454,18 @@ async def test_what_the_first_look_of_a_conversation_in_a_folder_around_sees_is_
     await inside.watch.close()
 
 
-@pytest.mark.parametrize("folder", [".claude", ".cursor/rules", ".github/hooks", ".husky"])
+@pytest.mark.parametrize("is_repository", [False, True])
+@pytest.mark.parametrize(
+    "folder", [".claude", ".claude/skills/x", ".cursor/rules", ".github/hooks", ".husky"]
+)
 async def test_in_a_folder_that_programs_follow_each_change_is_held(
-    open_place: WatchedFolder, folder: str
+    open_place: WatchedFolder, folder: str, is_repository: bool
 ):
     root = open_place.root / folder
     root.mkdir(parents=True)
     open_place.outside(f"git init -q; cd {folder}; mkdir x; echo 1 > a; echo 1 > x/b")
+    if is_repository:  # such as a skill that was cloned
+        open_place.outside(f"cd {folder}; git init -q; git add a; git commit -qm 1")
     place = WatchedFolder(root, open_place.own, open_place.home, has_mounts=False)
     first = await place.run("true")
     assert "obeys" in first.notice
@@ -473,13 +478,15 @@ async def test_in_a_folder_that_programs_follow_each_change_is_held(
 
 
 @pytest.mark.parametrize(
-    "folder", [".claude/worktrees/x", ".claude/plugins/repository", "claude", ".claude/worktrees"]
+    "folder", [".claude/worktrees/x", ".claude/plugins/tree", "claude", ".claude/worktrees"]
 )
-async def test_a_work_tree_or_repository_in_a_folder_that_programs_follow_is_like_any(
+async def test_a_work_tree_in_a_folder_that_programs_follow_is_like_any(
     open_place: WatchedFolder, folder: str
 ):
     (open_place.root / folder).mkdir(parents=True)
-    open_place.outside("git init -q; mkdir -p .claude/plugins/repository/.git")
+    open_place.outside(
+        "git init -q; git commit -qm 1 --allow-empty; git worktree add -q .claude/plugins/tree"
+    )
     place = WatchedFolder(
         open_place.root / folder, open_place.own, open_place.home, has_mounts=False
     )
