@@ -3,7 +3,9 @@
 Nothing here runs a command; it only reads its text. ``docs/pages/permissions.md`` follows a command
 through the files.
 
-* `engine` decides: a tool's `Intent` goes in, a `Verdict` (allow, ask, deny) comes out.
+* `engine` decides: a tool's `Intent` goes in, a `Verdict` (allow, ask, deny) comes out. What is in
+  force then is a `Policy`; by kind of call, `file_verdicts`, `host_verdicts` and
+  `command_verdicts` apply it.
 * `command_judge` examines each part of a shell command.
 * `shell/` splits the text: `parts` (the commands of a script), `words` (what each word is
   known to be), `wrappers` (``env``, ``xargs``, ``bash -c``) and `checks` (refuses text that bash
