@@ -353,11 +353,12 @@ class CommandJudge:
         guard = self._guard
         is_wrapper = part.note == "wrapper"
         name = part.name.rpartition("/")[2]
-        if name in ("echo", "printf") or (is_wrapper and name != "xargs"):
-            return ""
+        runs_nothing = name in ("echo", "printf") or (is_wrapper and name != "xargs")
         reads_only = reads_only or is_wrapper  # the program it wraps is a part of its own
         names_only = reads_only and prints_names_only(part)
-        for word in dict.fromkeys(part.arguments):
+        values = set(part.values)  # a program reads what they name
+        for word in dict.fromkeys(part.values if runs_nothing else part.given):
+            is_read = reads_only or word in values
             is_unread = names_only or self._words.is_exhausted
             if not is_unread and (secret := secret_a_pattern_takes_in(word, guard)):
                 return f"{word.value} may match {secret}, which may contain keys or passwords"
@@ -371,7 +372,7 @@ class CommandJudge:
                         continue
                     searches = name in ("grep", "egrep", "fgrep", "rg") and is_folder(path)
                     asks = guard.why_searching_asks if searches else guard.why_reading_asks
-                    if reason := asks(path) if reads_only else guard.why_writing_asks(path):
+                    if reason := asks(path) if is_read else guard.why_writing_asks(path):
                         return reason
         return ""
 
@@ -413,9 +414,7 @@ class CommandJudge:
         rules = self._denied_reads if reads_only else [*self._denied_reads, *self._denied_writes]
         if not rules or part.name in ("echo", "printf"):
             return ""
-        found = (
-            self._find_denied_word(word, bases, rules) for word in dict.fromkeys(part.arguments)
-        )
+        found = (self._find_denied_word(word, bases, rules) for word in dict.fromkeys(part.given))
         why = next(filter(None, found), "")
         if not (why or reads_only):
             why = self._find_denied_target(part, bases)

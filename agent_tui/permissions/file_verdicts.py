@@ -78,7 +78,7 @@ def why_followed(policy: Policy, path: Path) -> str:
     allowed = [rule for rule in policy.command_rules() if rule.decision == "allow"]
     root = policy.guard.root_of(path)
     shown = path.relative_to(root) if root is not None else path
-    programs = (rule.program for rule in allowed)
+    programs = (program for rule in allowed for program in rule.programs)
     who = who_obeys(shown, programs, at=path, home=policy.guard.home)
     who = who or who_obeys_in(path, root, policy.guard.find_linked())
     return f"{path} controls {who}" if who else ""

@@ -91,9 +91,9 @@ class Rule:
         return str(self) == INSIDE_RULE
 
     @property
-    def program(self) -> str:
-        """The program that a command rule names; empty if it names none."""
-        return self.pattern.lstrip("= ").partition(" ")[0].partition(":")[0].rpartition("/")[2]
+    def programs(self) -> tuple[str, ...]:
+        """The programs that a command rule names, also behind variables and other commands."""
+        return _programs_in(self.pattern.removeprefix("=").removesuffix(_OTHERS_PREFIX))
 
     @property
     def specificity(self) -> int:
@@ -402,6 +402,12 @@ def split_rules(text: str) -> tuple[str, ...]:
 
 def _is_simple(text: str) -> bool:
     return _pattern_words(text) is not None
+
+
+@lru_cache(maxsize=512)
+def _programs_in(command: str) -> tuple[str, ...]:
+    names = (part.name.rpartition("/")[2] for part in split_command(command.strip()).commands)
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 @lru_cache(maxsize=512)

@@ -25,6 +25,7 @@ from agent_tui.tools.files.environments import (
     is_virtual_environment,
     may_become_environment,
 )
+from agent_tui.tools.git.user_settings import names_in
 
 _CONFIG: Final = ".config"
 _CACHE: Final = ".cache"
@@ -43,6 +44,9 @@ _NAMING: Final[Mapping[str, tuple[str, ...]]] = {
 programs follow there; all of it, if that is empty. It need not exist."""
 
 _BETWEEN_PATHS: Final = re.compile(r"[\s:;,='\"]+")
+_LOCATED: Final = ("/", "./", "../")
+"""How a name begins that is no word by chance. A relative one counts in each working folder."""
+
 _LAST_PROGRAM: Final = "_"
 """The variable in which a shell puts the program that it starts: not a setting."""
 
@@ -92,9 +96,10 @@ def _named_in(environ: Mapping[str, str], roots: Sequence[Path]) -> Iterator[Pat
     Other folders may have all of a project in them. Packages come into environments, so those are
     left out. Settings that would make an environment of another folder are included.
     """
-    values = (value for name, value in environ.items() if name != _LAST_PROGRAM)
-    words = (word for value in values for word in (value, *_BETWEEN_PATHS.split(value)))
-    files = filter(is_file, filter(Path.is_absolute, map(Path, words)))
+    values = [value for name, value in environ.items() if name != _LAST_PROGRAM]
+    words = dict.fromkeys(word for value in values for word in _names_in(value))
+    found = (Path(root, word) for word in words for root in roots if word.startswith(_LOCATED))
+    files = filter(is_file, found)
     folders = filter(Path.is_absolute, map(Path, environ.get("PATH", "").split(os.pathsep)))
     programs = [folder for folder in folders if not _is_of_packages(folder, environ, roots)]
     doubtful = filter(may_become_environment, programs)
@@ -102,6 +107,15 @@ def _named_in(environ: Mapping[str, str], roots: Sequence[Path]) -> Iterator[Pat
     for path in map(real_path, (*files, *programs, *marks)):
         if any(root in path.parents for root in roots):
             yield path
+
+
+def _names_in(value: str) -> Iterator[str]:
+    """What in the value of a variable may name a file: all of it, a part, a word of a command."""
+    yield value
+    yield from _BETWEEN_PATHS.split(value)
+    yield from names_in(value, Path.home())
+    if value.startswith("|"):  # the form of LESSOPEN, which may go on with a dash
+        yield from names_in(value.lstrip("|-"), Path.home())
 
 
 def _is_of_packages(folder: Path, environ: Mapping[str, str], roots: Sequence[Path]) -> bool:

@@ -188,7 +188,8 @@ def test_files_that_any_variable_names_are_followed_and_programs_on_path(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("bin", "data", "own", ".venv/bin", "node_modules/.bin"):
         (root / name).mkdir(parents=True)
-    for name in ("starship.toml", "ed", "ssh cfg", "ssh.cfg", "a.out", "local", ".envrc"):
+    files = "starship.toml ed ssh.cfg a.out local .envrc last filter x ed2.js".split()
+    for name in (*files, "ssh cfg"):
         (root / name).touch()
     _make_environment(root / ".venv", tmp_path / "python/bin")
     loaded = {"p": {"PATH": f"/usr/bin:{root}/bin"}, "n": {"PATH": "", "LOCAL": ""}}
@@ -202,13 +203,18 @@ def test_files_that_any_variable_names_are_followed_and_programs_on_path(
         "DATA": f"{root}/data",
         "MISSING": f"{root}/missing",
         "PATH": f"{root}/.venv/bin:{root}/node_modules/.bin:{root}/bin:/usr/bin:{root}",
-        "_": f"{root}/a.out",
+        "LESSOPEN": f"|{root}/filter %s",
+        "LESSCLOSE": "||-./x %s",
+        "VISUAL": f"node --no-warnings {root}/ed2",
+        "LANG": "own",
+        "_": f"{root}/last",
     }
 
     def found(environ: Mapping[str, str]) -> set[str]:
         return {os.fspath(path.relative_to(root)) for path in linked_settings((root,), environ)()}
 
-    named = {"starship.toml", "ed", "ssh.cfg", "ssh cfg", "template", "bin"}
+    named = {"starship.toml", "ed", "ssh.cfg", "ssh cfg", "a.out", "template", "bin"}
+    named |= {"filter", "x", "ed2.js"}
     assert found(environ) == named
     environ |= {"LOCAL": f"{root}/local", "DIRENV_DIFF": diff, "DIRENV_FILE": f"{root}/.envrc"}
     environ["PATH"] = f"{root}/own:{root}/bin"

@@ -1341,6 +1341,12 @@ async def test_hooks_are_held_wherever_the_persons_settings_lead(
     [
         ("git config filter.nb.clean 'python3 tools/clean.py %f'", "tools/clean.py", True),
         ("git config --global filter.nb.process tools/clean.py", "tools/clean.py", True),
+        ("git config filter.nb.clean 'node tools/clean'", "tools/clean.js", True),
+        ("git config filter.nb.clean 'python3 tools/clean'", "tools/clean.js", False),
+        ("git config core.fsmonitor 'node -r./tools/x main.js'", "tools/x/index.js", True),
+        ("git config core.sshCommand 'ssh -F ./config'", "config", True),
+        ("git config alias.x '!PATH=./tools make'", "tools/make", True),
+        ("""git config core.pager "LESSOPEN='|./tools/x %s' less" """, "tools/x", True),
         ("git config --global core.fsmonitor $PWD/tools/clean.py", "tools/clean.py", True),
         (
             "git config include.path ../more; git config -f more gpg.program tools/clean.py",
