@@ -30,6 +30,10 @@ _GATE_IN_FULL = (
     "{why}. Mode full does not ask about that: it needs an allow rule. Continue inside the "
     "sandbox, or tell the user what you need it for."
 )
+_CHANGED_IN_FULL = (
+    "{why}. Mode full does not ask about that. Continue inside the sandbox; the user can read the "
+    "file and allow the command again in /permissions."
+)
 _NETWORK_HINT = (
     " If the network is all it needs, run it inside the sandbox; the user can allow hosts with "
     "--allow-net."
@@ -147,16 +151,19 @@ def _weigh_outside(policy: Policy, intent: Intent, judge: CommandJudge) -> Verdi
     wants = ", ".join(wanted[:_MAX_WHYS])
     network_hint = _NETWORK_HINT if any(map(_is_network, wanted)) else ""
     dangers = _list_reasons(facts.dangers) or judge.may_be_denied() or facts.asked
-    why = "; ".join(filter(None, ("runs outside the sandbox", wants, dangers)))
+    changed = judge.why_changed(policy.book.began_ns)
+    why = "; ".join(filter(None, ("runs outside the sandbox", wants, dangers, changed)))
     is_ruled = len(facts.changing) > len(facts.unlisted)
     is_allowed = is_ruled and not _why_command_asks(asking, intent.command, facts)
-    if not dangers and (is_allowed or _allows_whole(policy, intent.command)):
+    if not (dangers or changed) and (is_allowed or _allows_whole(policy, intent.command)):
         return ALLOWED_BY_RULE
     rules: tuple[str, ...] = ()
     if not dangers:
         by_parts = _rules_for_parts(asking, intent, judge)
         rules = by_parts or (rule_for_command(intent.command),)
     if policy.mode == "full":
+        if changed:
+            return Verdict("deny", _CHANGED_IN_FULL.format(why=why), unapproved=why)
         refusal = _GATE_IN_FULL.format(why=why) + rule_hint(rules) + network_hint
         return Verdict("deny", refusal, unapproved=why)
     why += f'; the model says: "{intent.purpose}"' if intent.purpose else ""

@@ -71,16 +71,17 @@ class Rule:
     this command. Paths are relative to the workspace, absolute or ``~/``; ``**`` crosses folders.
     Tools of MCP servers are named in full, or with a ``*`` at the end as in ``mcp__server__*``;
     ``mcp__server`` means all of its tools. `source` says where it was written: a file,
-    ``settings``, ``session``. Hosts of `fetch` are ``domain:docs.python.org``,
-    ``domain:*.python.org`` for all subdomains, or ``bundle:pypi`` for the hosts of a bundle. They
-    allow the web's ports, and another port only if they name it: ``domain:example.org:8443``.
-    ``bash(inside)`` names no command; see `INSIDE_RULE`.
+    ``settings``, ``session``; `since_ns` is when the user made it in this session, else 0. Hosts of
+    `fetch` are ``domain:docs.python.org``, ``domain:*.python.org`` for all subdomains, or
+    ``bundle:pypi`` for the hosts of a bundle. They allow the web's ports, and another port only if
+    they name it: ``domain:example.org:8443``. ``bash(inside)`` names no command; see `INSIDE_RULE`.
     """
 
     decision: Decision
     tool: str
     pattern: str
     source: str = field(default="", compare=False)
+    since_ns: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         return f"{self.tool}({self.pattern})"

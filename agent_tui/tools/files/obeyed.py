@@ -271,9 +271,14 @@ def who_obeys(
     if not path.is_absolute() and (hidden := _unknown_hidden(names)):
         return f"the program that reads {hidden}"
     for program in allowed_programs:
-        if any(fnmatch.fnmatchcase(names[-1], glob) for glob in _RUN_BY.get(program, ())):
+        if is_run_by(program, names[-1]):
             return program
     return "git" if at is not None and is_followed(at, home) else ""
+
+
+def is_run_by(program: str, name: str) -> bool:
+    """Whether `program` takes its commands from a file of this `name`: make from a Makefile."""
+    return any(fnmatch.fnmatchcase(fold_name(name), glob) for glob in _RUN_BY.get(program, ()))
 
 
 def who_obeys_entry(
