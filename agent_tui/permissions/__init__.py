@@ -11,7 +11,7 @@ through the files.
   known to be), `wrappers` (``env``, ``xargs``, ``bash -c``) and `checks` (refuses text that bash
   could read differently).
 * `programs/` knows single programs: which only read (`read_only`), which lose work or change the
-  machine (`destruction`, `dangers`).
+  machine (`destruction`, `dangers`), which files one runs (`run_files`).
 * `rules` reads and matches rules, and stores those of a project in a file.
 * `protected_paths` knows the files that always ask, `named_paths` the files a word may mean.
 * `trust`: which folders may give instructions; `project_files`: what those are, and whether the
