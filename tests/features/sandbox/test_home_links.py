@@ -188,8 +188,8 @@ def test_files_that_any_variable_names_are_followed_and_programs_on_path(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("bin", "data", "own", ".venv/bin", "node_modules/.bin"):
         (root / name).mkdir(parents=True)
-    files = "starship.toml ed ssh.cfg a.out local .envrc last filter x ed2.js".split()
-    for name in (*files, "ssh cfg"):
+    files = ("starship.toml", "ed", "ssh cfg", "ssh.cfg", "a.out", "local", ".envrc", "ed2.js")
+    for name in (*files, "last", "filter", "x"):
         (root / name).touch()
     _make_environment(root / ".venv", tmp_path / "python/bin")
     loaded = {"p": {"PATH": f"/usr/bin:{root}/bin"}, "n": {"PATH": "", "LOCAL": ""}}
