@@ -33,6 +33,7 @@ from agent_tui.permissions.programs.read_only import (
     is_read_only,
     prints_names_only,
 )
+from agent_tui.permissions.programs.run_files import find_run_files
 from agent_tui.permissions.programs.written_files import written_words
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.rules import Rule, program_names
@@ -203,6 +204,28 @@ class CommandJudge:
         found = (work_loss(part, bases, self._guard) for part in self._commands)
         return tuple(loss for loss in found if loss is not None)
 
+    def why_changed(self, began_ns: int) -> str:
+        """A file that an allowed part runs and that has changed since the user allowed that.
+
+        A command may have written it, for the next one to run outside the sandbox.
+
+        Args:
+            began_ns: Since when the rules apply that the user did not make in this session.
+        """
+        for part in self._commands:
+            allowing = [rule for rule in self._rules if self._allows(rule, part)]
+            since_ns = max((rule.since_ns or began_ns for rule in allowing), default=None)
+            if since_ns is None or self._reads_only(part):
+                continue
+            for path in find_run_files(part, self._bases[:_MAX_FOLDERS], self._guard.home):
+                if self._guard.may_write_freely(path) and _changed_ns(path) > since_ns:
+                    return f"{path}, which it may run, has changed since it was allowed"
+        return ""
+
+    def _allows(self, rule: Rule, part: CommandPart) -> bool:
+        is_named = rule.matches_part(part) == "yes" or rule.matches_whole(self._command)
+        return rule.decision == "allow" and is_named
+
     def may_be_denied(self) -> str:
         """A deny rule that may match once the command's variables are known; empty if none."""
         if self._denied_reads:
@@ -338,11 +361,12 @@ class CommandJudge:
         guard = self._guard
         is_wrapper = part.note == "wrapper"
         name = part.program
-        if name in ("echo", "printf") or (is_wrapper and name != "xargs"):
-            return ""
+        runs_nothing = name in ("echo", "printf") or (is_wrapper and name != "xargs")
         reads_only = reads_only or is_wrapper  # the program it wraps is a part of its own
         names_only = reads_only and prints_names_only(part)
-        for word in dict.fromkeys(part.arguments):
+        values = set(part.values)  # a program reads what they name
+        for word in dict.fromkeys(part.values if runs_nothing else part.given):
+            is_read = reads_only or word in values
             is_unread = names_only or self._words.is_exhausted
             if not is_unread and (secret := secret_a_pattern_takes_in(word, guard)):
                 return f"{word.value} may match {secret}, which may contain keys or passwords"
@@ -356,7 +380,7 @@ class CommandJudge:
                         continue
                     searches = name in ("grep", "egrep", "fgrep", "rg") and is_folder(path)
                     asks = guard.why_searching_asks if searches else guard.why_reading_asks
-                    if reason := asks(path) if reads_only else guard.why_writing_asks(path):
+                    if reason := asks(path) if is_read else guard.why_writing_asks(path):
                         return reason
         return ""
 
@@ -398,9 +422,7 @@ class CommandJudge:
         rules = self._denied_reads if reads_only else [*self._denied_reads, *self._denied_writes]
         if not rules or part.name in ("echo", "printf"):
             return ""
-        found = (
-            self._find_denied_word(word, bases, rules) for word in dict.fromkeys(part.arguments)
-        )
+        found = (self._find_denied_word(word, bases, rules) for word in dict.fromkeys(part.given))
         why = next(filter(None, found), "")
         if not (why or reads_only):
             why = self._find_denied_target(part, bases)
@@ -493,6 +515,14 @@ def _folder_words(part: CommandPart) -> list[Word]:
         folders = git_folders([word.value for word in part.arguments])
         return [Word(folder, folder) for folder in folders]
     return []
+
+
+def _changed_ns(path: Path) -> int:
+    """When a file or the link to it last changed; no program can set that back."""
+    try:
+        return max(path.stat().st_ctime_ns, path.lstat().st_ctime_ns)
+    except OSError:
+        return 0
 
 
 def _shorten(part: CommandPart) -> str:

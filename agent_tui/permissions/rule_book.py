@@ -1,5 +1,6 @@
 """The rules in force: from the command line, the settings, the project's file and the session."""
 
+import time
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -51,10 +52,12 @@ class RuleBook:
         rules: All rules in force.
         problems: Rules that could not be read, for the user.
         unread: Deny rules that cannot be read.
+        began_ns: When the session began, since when rules from files apply.
     """
 
     def __init__(self, settings: PermissionSettings, project_file: Path) -> None:
         self.project_file = project_file
+        self.began_ns = time.time_ns()
         self.problems: list[str] = []
         self.unread: tuple[UnreadRules, ...] = ()
         self.rules: tuple[Rule, ...] = (
@@ -92,7 +95,8 @@ class RuleBook:
         self.rules += tuple(rules)
 
     def take_session_rules(self, previous: "RuleBook") -> None:
-        """Add the session rules of `previous`."""
+        """Add the session rules of `previous`, and continue its session."""
+        self.began_ns = min(self.began_ns, previous.began_ns)
         self.rules += tuple(rule for rule in previous.rules if rule.source == _SESSION_SOURCE)
 
     def allowing(self, texts: Sequence[str]) -> "RuleBook":
@@ -138,7 +142,7 @@ class RuleBook:
         """Add `rule`, replacing the one from the same source for the same calls."""
         said = (rule.source, str(rule))
         others = (kept for kept in self.rules if (kept.source, str(kept)) != said)
-        self.rules = (*others, rule)
+        self.rules = (*others, replace(rule, since_ns=time.time_ns()))
 
     def remove_rule(self, rule: Rule) -> None:
         """Remove a rule of this session or project.

@@ -71,16 +71,17 @@ class Rule:
     this command. Paths are relative to the workspace, absolute or ``~/``; ``**`` crosses folders.
     Tools of MCP servers are named in full, or with a ``*`` at the end as in ``mcp__server__*``;
     ``mcp__server`` means all of its tools. `source` says where it was written: a file,
-    ``settings``, ``session``. Hosts of `fetch` are ``domain:docs.python.org``,
-    ``domain:*.python.org`` for all subdomains, or ``bundle:pypi`` for the hosts of a bundle. They
-    allow the web's ports, and another port only if they name it: ``domain:example.org:8443``.
-    ``bash(inside)`` names no command; see `INSIDE_RULE`.
+    ``settings``, ``session``; `since_ns` is when the user made it in this session, else 0. Hosts of
+    `fetch` are ``domain:docs.python.org``, ``domain:*.python.org`` for all subdomains, or
+    ``bundle:pypi`` for the hosts of a bundle. They allow the web's ports, and another port only if
+    they name it: ``domain:example.org:8443``. ``bash(inside)`` names no command; see `INSIDE_RULE`.
     """
 
     decision: Decision
     tool: str
     pattern: str
     source: str = field(default="", compare=False)
+    since_ns: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         return f"{self.tool}({self.pattern})"
@@ -91,9 +92,9 @@ class Rule:
         return str(self) == INSIDE_RULE
 
     @property
-    def program(self) -> str:
-        """The program that a command rule names; empty if it names none."""
-        return self.pattern.lstrip("= ").partition(" ")[0].partition(":")[0].rpartition("/")[2]
+    def programs(self) -> tuple[str, ...]:
+        """The programs that a command rule names, also behind variables and other commands."""
+        return _programs_in(self.pattern.removeprefix("=").removesuffix(_OTHERS_PREFIX))
 
     @property
     def specificity(self) -> int:
@@ -402,6 +403,12 @@ def split_rules(text: str) -> tuple[str, ...]:
 
 def _is_simple(text: str) -> bool:
     return _pattern_words(text) is not None
+
+
+@lru_cache(maxsize=512)
+def _programs_in(command: str) -> tuple[str, ...]:
+    names = (part.program for part in split_command(command.strip()).commands)
+    return tuple(dict.fromkeys(filter(None, names)))
 
 
 @lru_cache(maxsize=512)

@@ -755,3 +755,26 @@ def test_an_edit_in_a_workspace_that_programs_follow_is_asked_about(
     assert "controls an agent" in verdict.why
     verdict = permissions.judge("write", _file("write", str(workspace / "worktrees/x/a.py")))
     assert verdict.decision == "allow"
+
+
+@each_row(
+    ("folder", "name", "who"),
+    [
+        (".github", "copilot-instructions.md", "an agent"),
+        (".github", "workflows/ci.yml", "CI"),
+        (".github", "FUNDING.yml", ""),
+        (".github/skills", "x/SKILL.md", "an agent"),
+        (".claude/skills/x", "SKILL.md", "an agent"),
+        (".config", "mise.toml", "mise"),
+        (".config", "app.py", ""),
+    ],
+)
+def test_the_folders_around_the_workspace_say_who_follows_an_edited_file(
+    folder: str, name: str, who: str, tmp_path: Path
+):
+    workspace = tmp_path / folder
+    (workspace / ".git").mkdir(parents=True, exist_ok=True)
+    permissions = _permissions("accept-edits", workspace=workspace)
+    verdict = permissions.judge("write", _file("write", str(workspace / name)))
+    assert verdict.decision == ("ask" if who else "allow")
+    assert not who or verdict.why.endswith(f"controls {who}")

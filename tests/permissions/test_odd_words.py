@@ -147,8 +147,7 @@ def _broken(folder: Path, access: Access) -> PermissionEngine:
     def fail(*_given: object, **_named: object) -> str:
         raise ZeroDivisionError(access)
 
-    object.__setattr__(engine, "_judge_read", fail)
-    object.__setattr__(engine, "_judge_command", fail)
+    object.__setattr__(engine, "_judge_access", fail)
     return engine
 
 

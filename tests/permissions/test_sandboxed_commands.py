@@ -248,6 +248,46 @@ def test_allow_rules_of_today_decide_outside(workspace: Path, mode: PermissionMo
         assert _judge(engine, command, "outside").decision != "allow", command
 
 
+@each_row(
+    ("rule", "command", "file"),
+    [
+        ("node *", "node tools/clean", "tools/clean.js"),
+        ("node tools/clean *", "node tools/clean", "tools/clean.js"),
+        ("ssh *", "ssh -F ./config host", "config"),
+        ("PATH=./bin make *", "PATH=./bin make all", "bin/make"),
+        ("make *", "make all", "Makefile"),
+        ("./deploy.sh *", "./deploy.sh now", "deploy.sh"),
+        ("= ls; ./deploy.sh", "ls; ./deploy.sh", "deploy.sh"),
+        ("LESSOPEN='|./x %s' less *", "LESSOPEN='|./x %s' less a.csv", "x"),
+    ],
+)
+def test_a_rule_lets_nothing_leave_the_sandbox_that_has_changed_since_it_was_made(
+    tmp_path_factory: pytest.TempPathFactory, rule: str, command: str, file: str
+):
+    workspace = tmp_path_factory.mktemp("home") / "project"
+    (workspace / "a.csv").parent.mkdir()
+    for name in ("a.csv", file):
+        (workspace / name).parent.mkdir(exist_ok=True)
+        (workspace / name).write_text("x")
+    engine = _engine(workspace, allow=(f"bash({rule})",))
+    assert _judge(engine, command, "outside").decision == "allow"
+    engine.book.began_ns = 0  # the file has changed in the session
+    asked = _judge(engine, command, "outside")
+    told = f"{workspace / file}, which it may run, has changed since it was allowed"
+    assert (asked.decision, told in asked.why) == ("ask", True)
+    assert _judge(engine, command).decision == "allow"
+    engine.mode = "full"
+    refused = _judge(engine, command, "outside")
+    assert (refused.decision, told in refused.why, "--allow" in refused.why) == (
+        "deny",
+        True,
+        False,
+    )
+    engine.mode = "ask"
+    engine.book.add_session_rule(asked.session_rule)  # after which nothing has changed
+    assert _judge(engine, command, "outside").decision == "allow"
+
+
 def test_the_question_at_the_gate_says_why_and_offers_the_sensible_prefix(workspace: Path):
     push = _judge(_engine(workspace), "git push origin main", "outside")
     assert push.why == 'runs outside the sandbox; network; the model says: "needs it"'

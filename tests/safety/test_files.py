@@ -201,6 +201,9 @@ def test_accept_edits_asks_about_nothing_else(workspace: Path, path: str):
         ("bash(make test)", "sub/rules.mk"),
         ("bash(npm run test)", "package.json"),
         ("bash(just *)", "justfile"),
+        ("bash(PATH=./bin make)", "Makefile"),
+        ("bash(timeout 60 make *)", "Makefile"),
+        ("bash(= cd sub && A=1 make test)", "sub/Makefile"),
     ],
 )
 def test_accept_edits_asks_about_what_the_next_allowed_command_runs(

@@ -28,7 +28,7 @@ from agent_tui.safe_paths import (
     resolve_path,
     trace_links,
 )
-from agent_tui.tools.git.token_settings import read_settings
+from agent_tui.tools.files.environments import interpreter_folders
 
 _TOOLCHAINS: Final = (
     *(".local/bin", ".local/lib", ".rustup", ".nvm", ".pyenv", ".volta/tools", ".asdf", ".sdkman"),
@@ -314,13 +314,10 @@ def _homes_of(environment: Path) -> Iterator[Path]:
 
     A command may have written the environment, so only folders of installed interpreters count.
     """
-    for line in read_settings(environment / "pyvenv.cfg").splitlines():
-        key, _, value = line.partition("=")
-        if key.strip() == "home" and value.strip():
-            with suppress(OSError):  # no folder can have this name
-                named = resolve_path(value.strip(), environment)
-                python = resolve_path("bin/python", environment)
-                yield from filter(_has_python, {named, python.parent})
+    for named in interpreter_folders(environment):
+        with suppress(OSError):  # no file can have this name
+            python = resolve_path("bin/python", environment)
+            yield from filter(_has_python, {named, python.parent})
 
 
 def _may_others_write(path: Path) -> bool:

@@ -61,6 +61,11 @@ _OWN_VERBS = frozenset(_OWN_VERB_NAMES.split())
 
 _HIDDEN = frozenset({"rm", "dd", "shred", "find", "mkfs", *OURSELVES})
 _MAX_HIDDEN_WORDS = 12
+_BEFORE_COMMAND = "|!"
+"""How programs tell a command from other values: git an alias, ``less`` a filter."""
+
+_NAME = re.compile(r"-*[A-Za-z][\w.-]*=|[A-Z][a-z]+[A-Z]\w*[ \t]+(?=\S)")
+"""The name before a value. Before a blank, only one written like those of ssh is no word."""
 _HISTORY_VERBS = frozenset(
     {"stash", "branch", "reflog", "gc", "prune", "filter-branch", "filter-repo", "worktree"}
 )
@@ -91,10 +96,9 @@ def danger_of(
     """
     if reads_only:
         return ""
-    if not part.words:
-        is_bomb = _CALLS_ITSELF.search(part.source) is not None
-        return "defines a function that starts itself over and over" if is_bomb else ""
-    if danger := _plain_danger(part, bases, guard):
+    if not part.words and _CALLS_ITSELF.search(part.source) is not None:
+        return "defines a function that starts itself over and over"
+    if part.words and (danger := _plain_danger(part, bases, guard)):
         return danger
     for inner in find_hidden_commands(part):
         name = inner.program
@@ -106,20 +110,32 @@ def danger_of(
 
 
 def find_hidden_commands(part: CommandPart) -> tuple[CommandPart, ...]:
-    """Commands that an unknown program's words may hold: ``ssh HOST rm x``, ``-c 'rm x'``."""
+    """Commands that what a program is given may hold.
+
+    That is in ``LESSOPEN='|rm x' less f``, and in the words of a program that may run them: ``ssh
+    HOST rm x``, ``-c 'rm x'``, ``-o ProxyCommand='rm x'``.
+    """
     name = part.program
-    if part.kind == "construct" or name in _OWN_VERBS:
-        return ()
-    words = part.words[: _MAX_HIDDEN_WORDS + 1]
+    words = () if name in _OWN_VERBS else part.words[: _MAX_HIDDEN_WORDS + 1]
     found = [
         CommandPart(part.source, words[index:], wrapper=name)
         for index in range(1, len(words))
         if words[index].value and not (words[index].value or "").startswith("-")
     ]
-    for word in words[1:]:
-        if word.value and re.search(r"\s", word.value):
-            found += [p for p in split_command(word.value).commands if p.words]
+    texts = [word.value for word in words[1:] if word.value and re.search(r"\s", word.value)]
+    texts += [value for word in words[1:] for value in _values_in(word.value or "")]
+    texts += [word.value for word in part.values[:_MAX_HIDDEN_WORDS] if word.value]
+    for text in texts:
+        commands = split_command(text.lstrip(_BEFORE_COMMAND)).commands
+        found += [inner for inner in commands if inner.words]
     return tuple(found)
+
+
+def _values_in(word: str) -> Iterator[str]:
+    """What a word gives an option or a setting in it: ``--rsh=x``, ``-oName=x``, ``'Name x'``."""
+    while _NAME.match(word):
+        word = _NAME.sub("", word, count=1)
+        yield word
 
 
 def _plain_danger(part: CommandPart, bases: Sequence[Path], guard: ProtectedPaths) -> str:

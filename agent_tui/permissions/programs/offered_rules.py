@@ -108,7 +108,7 @@ def _exact(part: CommandPart, *, is_fed: bool) -> str:
 def _reads_data(part: CommandPart) -> bool:
     """Whether what `part` reads is only data: its script or its words decide what it does."""
     is_xargs = "xargs" in (part.name, part.wrapper)
-    return is_xargs or part.name == "tee" or _runs_scripts(_base(part.name))
+    return is_xargs or part.name == "tee" or runs_scripts(_base(part.name))
 
 
 def _text(word: Word) -> str:
@@ -119,11 +119,11 @@ def _text(word: Word) -> str:
 def _is_told(words: Sequence[str]) -> bool:
     """Whether the words of a program that could read its instructions already give them."""
     name = _base(words[0])
-    runs_scripts = _runs_scripts(name)
-    if not runs_scripts and (name in _WITH_VERBS or not _INTERPRETER.fullmatch(name)):
+    is_interpreter = runs_scripts(name)
+    if not is_interpreter and (name in _WITH_VERBS or not _INTERPRETER.fullmatch(name)):
         return True
     told = [word for word in words[1:] if not word.startswith("-")]
-    if runs_scripts:
+    if is_interpreter:
         return bool(told) and not any(map(_GOES_ON_READING.fullmatch, words[1:]))
     return len(told) > 1
 
@@ -138,7 +138,7 @@ def _count_fixed_words(words: Sequence[str]) -> int:
         return 0
     if name.startswith("python") and verb == "-m":
         kept = 3 if target in _CHECKERS else 0
-    elif _runs_scripts(name):
+    elif runs_scripts(name):
         kept = 2 if _is_script(verb) else 0
     elif runner:
         kept = 1 if name in _CHECKERS or (first.endswith(".py") and _is_script(first)) else 0
@@ -162,7 +162,7 @@ def _count_fixed_verbs(name: str, verb: str, target: str) -> int:
 
 
 def _runs_others(name: str) -> bool:
-    return _runs_scripts(_base(name)) or runs_its_words(name)
+    return runs_scripts(_base(name)) or runs_its_words(name)
 
 
 def _is_script(word: str) -> bool:
@@ -180,7 +180,8 @@ def _is_own_program(word: str) -> bool:
     return bool(folders) and word[0] not in "/~" and not is_odd
 
 
-def _runs_scripts(name: str) -> bool:
+def runs_scripts(name: str) -> bool:
+    """Whether the program `name` runs a script that its first word names."""
     return _INTERPRETER.fullmatch(name) is not None or name in SHELLS
 
 

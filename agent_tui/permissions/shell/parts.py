@@ -210,7 +210,11 @@ class _Splitter:
             values = [value] if value.type in _WORD_TYPES else []
             self._add_assigned(node, values)
         else:
-            self._add(node, "construct", "sets a variable")
+            given = tuple(map(self._word, filter(_is_word, (value,))))
+            note = "sets a variable"
+            self._commands.append(
+                CommandPart(self._text(node), values=given, kind="construct", note=note)
+            )
 
     def _add_loop(self, node: Node) -> None:
         """Record that ``for NAME in WORDS`` sets a variable to each of the words."""
@@ -261,10 +265,12 @@ class _Splitter:
     def _part(self, node: Node) -> CommandPart:
         """The command as written, including words that follow a redirection."""
         assignments: list[str] = []
+        values: list[Word] = []
         words: list[Word] = []
         for child in node.children:
             if child.type == "variable_assignment":
                 assignments.append(self._text(child))
+                values += map(self._word, filter(_is_word, child.children[-1:]))
             elif child.type == "command_name":
                 words.extend(self._word(part) for part in child.children)
             elif child.type in _WORD_TYPES:
@@ -281,7 +287,8 @@ class _Splitter:
                 if child.type in _REDIRECTS:
                     words.extend(self._word(extra) for extra in _words_after_target(child))
         text = self._text(node)
-        return CommandPart(text, tuple(words), tuple(assignments), input=self._input(node))
+        given = self._input(node)
+        return CommandPart(text, tuple(words), tuple(assignments), tuple(values), input=given)
 
     def _input(self, command: Node) -> str:
         """The text of the command's here-documents and here-strings."""
@@ -324,8 +331,12 @@ def _reads_pipe(command: Node) -> bool:
     return reader.parent is not None and reader.parent.type == "pipeline"
 
 
+def _is_word(node: Node) -> bool:
+    return node.type in _WORD_TYPES
+
+
 def _arguments(node: Node) -> list[Node]:
-    return [child for child in node.children if child.type in _WORD_TYPES]
+    return list(filter(_is_word, node.children))
 
 
 def _condition_words(test: Node) -> Iterator[Node]:

@@ -48,14 +48,16 @@ class CommandPart:
 
     `kind` ``assignment``: sets a variable without meaning for programs. ``construct``: sets other
     state (``PATH=.``, a function). ``opaque``: its text does not show what it runs. `assignments`
-    are the ``A=1`` before it. `wrapper` is the command around it (``timeout 5``, ``xargs``), and
-    `is_wrapped_plainly` says that the wrapper adds neither power nor arguments. `reads_pipe`: it
-    reads what another command prints. `input` is the text of its here-documents and here-strings.
+    are the ``A=1`` before it; `values` are the values of these, or of the variable that it sets.
+    `wrapper` is the command around it (``timeout 5``, ``xargs``), and `is_wrapped_plainly` says
+    that the wrapper adds neither power nor arguments. `reads_pipe`: it reads what another command
+    prints. `input` is the text of its here-documents and here-strings.
     """
 
     source: str
     words: tuple[Word, ...] = ()
     assignments: tuple[str, ...] = ()
+    values: tuple[Word, ...] = ()
     kind: PartKind = "command"
     wrapper: str = ""
     is_wrapped_plainly: bool = True
@@ -82,6 +84,11 @@ class CommandPart:
     def command_line(self) -> str:
         """The program and its arguments, one space between; empty for what is not known yet."""
         return " ".join([self.program, *(word.value or "" for word in self.arguments)])
+
+    @property
+    def given(self) -> tuple[Word, ...]:
+        """What a program is given: the words after its name, and the values of variables."""
+        return (*self.arguments, *self.values)
 
 
 _KNOWN_VARIABLES: Mapping[str, Word] = {

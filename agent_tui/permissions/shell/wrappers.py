@@ -78,6 +78,7 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
     """Unwrap a command that runs the rest of its words: ``timeout 5 make``, ``env A=1 make``."""
     words = list(part.arguments)
     assignments: list[str] = []
+    values: list[Word] = []
     is_plain = name in _PLAIN_WRAPPERS and not part.assignments
     while words and words[0].value is not None:
         value = words[0].value
@@ -92,7 +93,8 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
             if _takes_next(value, options_with_value) and words:
                 words.pop(0)
         elif name in ("env", "sudo", "doas") and _ASSIGNMENT.match(value):
-            assignments.append(words.pop(0).source)
+            assignments.append(words[0].source)
+            values.append(replace(words.pop(0), value=value.partition("=")[2]))
         else:
             break
     if name in _TAKES_ONE_FIRST and words:
@@ -106,6 +108,7 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
         source=" ".join(word.source for word in words),
         words=tuple(words),
         assignments=(*part.assignments, *assignments),
+        values=(*part.values, *values),
         wrapper=name,
         is_wrapped_plainly=is_plain,
         reads_pipe=part.reads_pipe,

@@ -19,6 +19,13 @@ from typing import Final
 
 from agent_tui import paths
 from agent_tui.safe_paths import git_entry, is_file, real_path, trace_links
+from agent_tui.tools.files.environments import (
+    VENV_SETTINGS,
+    is_active,
+    is_virtual_environment,
+    may_become_environment,
+)
+from agent_tui.tools.git.user_settings import names_in
 
 _CONFIG: Final = ".config"
 _CACHE: Final = ".cache"
@@ -37,6 +44,9 @@ _NAMING: Final[Mapping[str, tuple[str, ...]]] = {
 programs follow there; all of it, if that is empty. It need not exist."""
 
 _BETWEEN_PATHS: Final = re.compile(r"[\s:;,='\"]+")
+_LOCATED: Final = ("/", "./", "../")
+"""How a name begins that is no word by chance. A relative one counts in each working folder."""
+
 _LAST_PROGRAM: Final = "_"
 """The variable in which a shell puts the program that it starts: not a setting."""
 
@@ -80,26 +90,39 @@ def linked_settings(
     return cache(lambda: find_linked(Path.home(), settings, roots, own))
 
 
-def _named_in(environ: Mapping[str, str], roots: Collection[Path]) -> Iterator[Path]:
+def _named_in(environ: Mapping[str, str], roots: Sequence[Path]) -> Iterator[Path]:
     """The files in `roots` that any variable names, and the folders of ``PATH`` in them.
 
     Other folders may have all of a project in them. Packages come into environments, so those are
-    left out.
+    left out. Settings that would make an environment of another folder are included.
     """
-    values = (value for name, value in environ.items() if name != _LAST_PROGRAM)
-    words = (word for value in values for word in (value, *_BETWEEN_PATHS.split(value)))
-    files = filter(is_file, filter(Path.is_absolute, map(Path, words)))
+    values = [value for name, value in environ.items() if name != _LAST_PROGRAM]
+    words = dict.fromkeys(word for value in values for word in _names_in(value))
+    found = (Path(root, word) for word in words for root in roots if word.startswith(_LOCATED))
+    files = filter(is_file, found)
     folders = filter(Path.is_absolute, map(Path, environ.get("PATH", "").split(os.pathsep)))
-    programs = (folder for folder in folders if not _is_of_packages(folder))
-    for path in map(real_path, (*files, *programs)):
+    programs = [folder for folder in folders if not _is_of_packages(folder, environ, roots)]
+    doubtful = filter(may_become_environment, programs)
+    marks = (folder.parent / VENV_SETTINGS for folder in doubtful)
+    for path in map(real_path, (*files, *programs, *marks)):
         if any(root in path.parents for root in roots):
             yield path
 
 
-def _is_of_packages(folder: Path) -> bool:
+def _names_in(value: str) -> Iterator[str]:
+    """What in the value of a variable may name a file: all of it, a part, a word of a command."""
+    yield value
+    yield from _BETWEEN_PATHS.split(value)
+    yield from names_in(value, Path.home())
+    if value.startswith("|"):  # the form of LESSOPEN, which may go on with a dash
+        yield from names_in(value.lstrip("|-"), Path.home())
+
+
+def _is_of_packages(folder: Path, environ: Mapping[str, str], roots: Sequence[Path]) -> bool:
     """Whether the programs in `folder` come from packages: of npm, Python or conda."""
-    marks = ("pyvenv.cfg", "conda-meta/history")
-    return "node_modules" in folder.parts or any(is_file(folder.parent / mark) for mark in marks)
+    around = folder.parent
+    is_known = "node_modules" in folder.parts or is_active(around, environ)
+    return is_known or is_virtual_environment(around, roots)
 
 
 def _without_direnv(environ: Mapping[str, str]) -> Mapping[str, str]:

@@ -25,6 +25,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from agent_tui.safe_paths import git_entry
 from agent_tui.tools.files.protected import fold_name
 from agent_tui.tools.git.named_files import is_followed
+from agent_tui.tools.git.places import is_linked_tree
 
 When: TypeAlias = Literal["unasked", "text", "later", "start"]
 """When a program follows a file. ``text`` is unasked too, but such a file runs nothing itself: it
@@ -256,7 +257,8 @@ def who_obeys(
         path: Relative to the workspace; absolute if elsewhere.
         allowed_programs: Programs that may run without asking, whose command files then count
             (``make``: the Makefile).
-        at: Where it is, links followed; None to leave out what git's settings name.
+        at: Where it is, links followed; None to leave out what git's settings name, and what is
+            followed because of the folders around the workspace.
         home: The user's home folder, for their settings of git.
     """
     names = _within_work_tree([fold_name(part) for part in path.parts if part != ".."])
@@ -264,12 +266,19 @@ def who_obeys(
         return ""
     if found := _find_on_way(names, _EDITED):
         return found
+    if at is not None and (found := _find_around(at, _EDITED)):
+        return found  # the workspace is in such a folder
     if not path.is_absolute() and (hidden := _unknown_hidden(names)):
         return f"the program that reads {hidden}"
     for program in allowed_programs:
-        if any(fnmatch.fnmatchcase(names[-1], glob) for glob in _RUN_BY.get(program, ())):
+        if is_run_by(program, names[-1]):
             return program
     return "git" if at is not None and is_followed(at, home) else ""
+
+
+def is_run_by(program: str, name: str) -> bool:
+    """Whether `program` takes its commands from a file of this `name`: make from a Makefile."""
+    return any(fnmatch.fnmatchcase(fold_name(name), glob) for glob in _RUN_BY.get(program, ()))
 
 
 def who_obeys_entry(
@@ -302,13 +311,19 @@ def who_obeys_entry(
 def who_obeys_folder(folder: Path) -> str:
     """Which program follows all that is in `folder`, outside and unasked, wherever the roots are.
 
-    That is so if it is ``.claude`` or lies in it, unless a repository between them begins. Empty if
-    no program does.
+    That is so if it is ``.claude`` or lies in it, also in a repository there, such as a skill that
+    was cloned. Git's linked work trees are left out: agents keep them there. Empty if no program
+    does.
     """
-    entry = git_entry(folder)
-    parts = folder.parts if entry is None else folder.relative_to(entry.parent.parent).parts
-    names = [*map(fold_name, parts), ""]  # of something in it
-    return _find_on_way(_within_work_tree(names), _UNASKED)
+    return _find_around(folder / "x", _UNASKED)
+
+
+def _find_around(path: Path, whens: Collection[When]) -> str:
+    """Which program follows the absolute `path`, or a folder around it; empty if none does."""
+    entry = git_entry(path.parent)
+    is_apart = entry is not None and is_linked_tree(entry)
+    parts = path.relative_to(entry.parent.parent).parts if entry and is_apart else path.parts
+    return _find_on_way(_within_work_tree([*map(fold_name, parts)]), whens)
 
 
 def who_obeys_in(path: Path, root: Path | None, linked: Mapping[Path, Path]) -> str:

@@ -16,7 +16,7 @@ from agent_tui.tools.git.settings import find_named_paths
 
 _MOST_FILES: Final = 200
 _MOST_CHARACTERS: Final = 4_000
-_MOST_NAMES: Final = 100
+_MOST_NAMES: Final = 200
 _MOST_FOLDERS: Final = 5
 """Of a command in settings, which somebody else may have written to keep us busy."""
 
@@ -31,6 +31,12 @@ _TO_EXPANSION: Final = re.compile(r".*\$(?:\w+|\{[^}]*\})", re.DOTALL)
 _SHORT_OPTION: Final = re.compile(r"^-[A-Za-z](?=[^-])")
 _RUNS_MODULE: Final = re.compile(r"-[A-Za-z]*m")
 _MODULE: Final = re.compile(r"[^\W\d]\w*(?:\.\w+)*")
+_RUNS_SHORT_NAMES: Final = re.compile(r"(?:.*/)?(?:node|nodejs|bun|deno|tsx|ts-node)", re.DOTALL)
+_ENDINGS: Final = (
+    *(".js", ".json", ".node", ".cjs", ".mjs", ".ts", ".tsx", ".jsx", "/package.json"),
+    *("/index.js", "/index.json", "/index.node", "/index.ts", "/index.tsx"),
+)
+"""What these programs try after a name that is no file (``modules.html`` of Node.js)."""
 
 Stamps: TypeAlias = Mapping[Path, tuple[int, int] | None]
 """The inode and the ``ctime`` of each file; None for a missing one."""
@@ -109,7 +115,8 @@ def names_in(command: str, home: Path | None) -> tuple[str, ...]:
     """What in a `command` of a shell may be the name of a file, with ``~`` replaced.
 
     That is each word, also in quotes within quotes, each value of an option or a variable, and what
-    comes after a variable. After an option ``-m``, a word may also name a module of Python.
+    comes after a variable. After an option ``-m``, a word may also name a module of Python, and
+    after ``node``, a script without its ending.
     """
     words = _all_words(command[:_MOST_CHARACTERS])
     pieces = dict.fromkeys(piece for word in words for piece in (word, *_IN_WORD.split(word)))
@@ -117,7 +124,9 @@ def names_in(command: str, home: Path | None) -> tuple[str, ...]:
     names = [_SHORT_OPTION.sub("", _TO_EXPANSION.sub("", name)) for name in expanded]
     if any(map(_RUNS_MODULE.match, words)):
         names += [file for name in names for file in _modules_of(name)]
-    possible = (name for name in names if name[:1] not in ("", "-") and "\0" not in name)
+    possible = [name for name in names if name[:1] not in ("", "-") and "\0" not in name]
+    if any(map(_RUNS_SHORT_NAMES.fullmatch, words)):
+        possible += [f"{name.rstrip('/')}{end}" for name in possible for end in _ENDINGS]
     return tuple(dict.fromkeys(possible))[:_MOST_NAMES]
 
 

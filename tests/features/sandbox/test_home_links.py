@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import subprocess
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,6 +41,25 @@ git add .; git commit -qm 1; git switch -qc two
 for f in bash/rc nvim/deep.lua vim/vimrc v1/zshrc other; do echo 2 > $f; done
 git commit -qam 2; git switch -q main
 """
+
+
+def _make_user_programs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A project with the user's programs in ``bin``, and the folder of a Python elsewhere."""
+    root, python = folder / "proj", folder / "python/bin"
+    for name in (root / "bin/deploy", python / "python3"):
+        name.parent.mkdir(parents=True)
+        name.touch()
+    (folder / "home").mkdir()
+    monkeypatch.setenv("HOME", str(folder / "home"))
+    return root, python
+
+
+def _make_environment(environment: Path, python: Path) -> None:
+    """Make what ``python -m venv`` does, as far as it counts, for one in the folder `python`."""
+    python.mkdir(parents=True)
+    (python / "python3").touch()
+    (environment / "pyvenv.cfg").write_text(f"home = {python}\n")
+    (environment / "bin/python").symlink_to(python / "python3")
 
 
 def _dotfiles(folder: Path, *, has_mounts: bool) -> WatchedFolder:
@@ -168,9 +188,10 @@ def test_files_that_any_variable_names_are_followed_and_programs_on_path(
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     for name in ("bin", "data", "own", ".venv/bin", "node_modules/.bin"):
         (root / name).mkdir(parents=True)
-    for name in ("starship.toml", "ed", "ssh cfg", "ssh.cfg", "a.out", "local", ".envrc"):
+    files = ("starship.toml", "ed", "ssh cfg", "ssh.cfg", "a.out", "local", ".envrc", "ed2.js")
+    for name in (*files, "last", "filter", "x"):
         (root / name).touch()
-    (root / ".venv/pyvenv.cfg").touch()
+    _make_environment(root / ".venv", tmp_path / "python/bin")
     loaded = {"p": {"PATH": f"/usr/bin:{root}/bin"}, "n": {"PATH": "", "LOCAL": ""}}
     diff = base64.urlsafe_b64encode(zlib.compress(json.dumps(loaded).encode())).decode()
     environ = {
@@ -182,13 +203,18 @@ def test_files_that_any_variable_names_are_followed_and_programs_on_path(
         "DATA": f"{root}/data",
         "MISSING": f"{root}/missing",
         "PATH": f"{root}/.venv/bin:{root}/node_modules/.bin:{root}/bin:/usr/bin:{root}",
-        "_": f"{root}/a.out",
+        "LESSOPEN": f"|{root}/filter %s",
+        "LESSCLOSE": "||-./x %s",
+        "VISUAL": f"node --no-warnings {root}/ed2",
+        "LANG": "own",
+        "_": f"{root}/last",
     }
 
     def found(environ: Mapping[str, str]) -> set[str]:
         return {os.fspath(path.relative_to(root)) for path in linked_settings((root,), environ)()}
 
-    named = {"starship.toml", "ed", "ssh.cfg", "ssh cfg", "template", "bin"}
+    named = {"starship.toml", "ed", "ssh.cfg", "ssh cfg", "a.out", "template", "bin"}
+    named |= {"filter", "x", "ed2.js"}
     assert found(environ) == named
     environ |= {"LOCAL": f"{root}/local", "DIRENV_DIFF": diff, "DIRENV_FILE": f"{root}/.envrc"}
     environ["PATH"] = f"{root}/own:{root}/bin"
@@ -196,6 +222,53 @@ def test_files_that_any_variable_names_are_followed_and_programs_on_path(
     environ["DIRENV_DIFF"] = "x"
     named |= {"local", "own"}
     assert found(environ) == named
+
+
+@pytest.mark.parametrize(
+    ("made", "is_watched"),
+    {
+        "": True,
+        "touch pyvenv.cfg": True,
+        "echo home = {python} > pyvenv.cfg": True,
+        "echo home = {python} > pyvenv.cfg; touch bin/python": True,
+        "echo home = {root} > pyvenv.cfg; touch python3; ln -s ../python3 bin/python": True,
+        "mkdir conda-meta; touch conda-meta/history conda-meta/x.json": True,
+        "echo home = {python} > pyvenv.cfg; ln -s {python}/python3 bin/python": False,
+    }.items(),
+)
+def test_programs_on_path_stay_the_users_until_an_interpreter_takes_the_folder_as_its_environment(
+    made: str, is_watched: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    root, python = _make_user_programs(tmp_path, monkeypatch)
+    subprocess.run(["bash", "-ec", made.format(root=root, python=python)], cwd=root, check=True)
+    linked = linked_settings((root,), {"PATH": f"{root}/bin"})()
+    assert (root / "bin" in linked) == is_watched
+
+
+@pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_PREFIX_1"])
+def test_an_environment_that_the_user_activated_is_none_of_their_programs(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    root, _ = _make_user_programs(tmp_path, monkeypatch)
+    environ = {"PATH": f"{root}/bin"}
+    assert linked_settings((root,), environ | {variable: str(root)})() == {}
+    assert root / "bin" in linked_settings((root,), environ | {variable: ""})()
+
+
+@pytest.mark.parametrize("has_python", [True, False])
+async def test_no_command_makes_an_environment_of_the_users_programs(
+    has_python: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    root, python = _make_user_programs(tmp_path, monkeypatch)
+    if has_python:
+        (root / "bin/python").symlink_to(python / "python3")
+    (tmp_path / "own").mkdir()
+    place = WatchedFolder(root, tmp_path / "own", tmp_path / "home", has_mounts=False)
+    place.linked = linked_settings((root,), {"PATH": f"{root}/bin"})()
+    place.watch = place.watch_again()
+    settled = await place.run(f"echo home = {python} > pyvenv.cfg; ln -sf {python}/* bin/python")
+    assert set(place.held(settled)) == ({"pyvenv.cfg"} if has_python else {"bin/python"})
+    assert root / "bin" in linked_settings((root,), {"PATH": f"{root}/bin"})()
 
 
 @needs_bwrap

@@ -454,13 +454,18 @@ async def test_what_the_first_look_of_a_conversation_in_a_folder_around_sees_is_
     await inside.watch.close()
 
 
-@pytest.mark.parametrize("folder", [".claude", ".cursor/rules", ".github/hooks", ".husky"])
+@pytest.mark.parametrize("is_repository", [False, True])
+@pytest.mark.parametrize(
+    "folder", [".claude", ".claude/skills/x", ".cursor/rules", ".github/hooks", ".husky"]
+)
 async def test_in_a_folder_that_programs_follow_each_change_is_held(
-    open_place: WatchedFolder, folder: str
+    open_place: WatchedFolder, folder: str, is_repository: bool
 ):
     root = open_place.root / folder
     root.mkdir(parents=True)
     open_place.outside(f"git init -q; cd {folder}; mkdir x; echo 1 > a; echo 1 > x/b")
+    if is_repository:  # such as a skill that was cloned
+        open_place.outside(f"cd {folder}; git init -q; git add a; git commit -qm 1")
     place = WatchedFolder(root, open_place.own, open_place.home, has_mounts=False)
     first = await place.run("true")
     assert "obeys" in first.notice
@@ -473,13 +478,15 @@ async def test_in_a_folder_that_programs_follow_each_change_is_held(
 
 
 @pytest.mark.parametrize(
-    "folder", [".claude/worktrees/x", ".claude/plugins/repository", "claude", ".claude/worktrees"]
+    "folder", [".claude/worktrees/x", ".claude/plugins/tree", "claude", ".claude/worktrees"]
 )
-async def test_a_work_tree_or_repository_in_a_folder_that_programs_follow_is_like_any(
+async def test_a_work_tree_in_a_folder_that_programs_follow_is_like_any(
     open_place: WatchedFolder, folder: str
 ):
     (open_place.root / folder).mkdir(parents=True)
-    open_place.outside("git init -q; mkdir -p .claude/plugins/repository/.git")
+    open_place.outside(
+        "git init -q; git commit -qm 1 --allow-empty; git worktree add -q .claude/plugins/tree"
+    )
     place = WatchedFolder(
         open_place.root / folder, open_place.own, open_place.home, has_mounts=False
     )
@@ -1334,6 +1341,12 @@ async def test_hooks_are_held_wherever_the_persons_settings_lead(
     [
         ("git config filter.nb.clean 'python3 tools/clean.py %f'", "tools/clean.py", True),
         ("git config --global filter.nb.process tools/clean.py", "tools/clean.py", True),
+        ("git config filter.nb.clean 'node tools/clean'", "tools/clean.js", True),
+        ("git config filter.nb.clean 'python3 tools/clean'", "tools/clean.js", False),
+        ("git config core.fsmonitor 'node -r./tools/x main.js'", "tools/x/index.js", True),
+        ("git config core.sshCommand 'ssh -F ./config'", "config", True),
+        ("git config alias.x '!PATH=./tools make'", "tools/make", True),
+        ("""git config core.pager "LESSOPEN='|./tools/x %s' less" """, "tools/x", True),
         ("git config --global core.fsmonitor $PWD/tools/clean.py", "tools/clean.py", True),
         (
             "git config include.path ../more; git config -f more gpg.program tools/clean.py",

@@ -1,0 +1,50 @@
+"""What decides about a call: the mode, the rules in force, and the files that always ask."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_tui.config import PermissionMode
+from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.permissions.rule_book import RuleBook
+from agent_tui.permissions.rules import Rule
+from agent_tui.permissions.verdict import Verdict
+
+ALLOWED = Verdict("allow", "")
+ALLOWED_BY_RULE = Verdict("allow", "", by="rule")
+FULL_NEEDS_RULE = "{why}. Mode full does not ask about that: it needs an allow rule."
+_RULE_HINT = " The user can allow it with: {rules}"
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What is in force while one call is judged.
+
+    `only_reading` is what the model is told if the mode lets it only read. `is_interactive` says
+    whether a user can be asked.
+    """
+
+    mode: PermissionMode
+    book: RuleBook
+    guard: ProtectedPaths
+    only_reading: str
+    is_interactive: bool
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """All rules in force."""
+        return self.book.rules
+
+    def command_rules(self) -> list[Rule]:
+        """The rules for commands."""
+        return [rule for rule in self.rules if rule.is_for("bash", "execute")]
+
+    def write_rules(self) -> list[Rule]:
+        """The rules for writing files."""
+        return [rule for rule in self.rules if rule.is_for("write", "write")]
+
+
+def rule_hint(rules: Sequence[str]) -> str:
+    """How the user can allow a call, for the model to pass on; empty if no rule may allow it."""
+    shown = " ".join(f"--allow {shlex.quote(rule)}" for rule in rules if rule)
+    return _RULE_HINT.format(rules=f"{shown}, or a rule in /permissions.") if shown else ""
