@@ -128,13 +128,28 @@ WRITTEN = "\n".join(f"value_{number} = {number}" for number in range(60))
         ("bash", {"command": f"cat > src/a.py <<'EOF'\n{WRITTEN}\nEOF\npytest -q"}),
     ],
 )
-@pytest.mark.parametrize(("now", "stays"), [(WRITTEN, False), (WRITTEN[:-2], True)])
-def test_what_a_call_wrote_is_one_line_once_it_is_committed(
-    counter: TokenCounter, tool: str, arguments: JsonObject, now: str, stays: bool
+@pytest.mark.parametrize(
+    ("now", "is_committed", "stays"),
+    [
+        (WRITTEN, True, False),
+        (WRITTEN[:-2], True, False),
+        (WRITTEN, False, True),
+        ("value = 0", False, False),
+    ],
+)
+def test_what_a_call_wrote_is_one_line_once_it_is_committed_or_written_over(
+    counter: TokenCounter,
+    tool: str,
+    arguments: JsonObject,
+    now: str,
+    is_committed: bool,
+    stays: bool,
 ) -> None:
     talk = begun()
     talk.tool(tool, arguments, "done")
-    file = FileState("src/a.py", [(1, now.split("\n"))], is_changed=True, is_committed=True)
+    file = FileState(
+        "src/a.py", [(1, now.split("\n"))], is_changed=True, is_committed=is_committed
+    )
     live = read_live(ended(talk).path, counter)
     maker = editor(talk, counter)
     tail = maker.lines_for_what_stands_elsewhere(live, {}, PLENTY, [file])
