@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from agent_tui.compaction.ledger.files import normalise_path
+from agent_tui.compaction.ledger.files import files_of, normalise_path
 from agent_tui.compaction.ledger.pinned import sentences_of
 from agent_tui.compaction.sections.commands import is_commit, is_looking_around, without_folder
-from agent_tui.compaction.sections.file_views import changes_files
 from agent_tui.compaction.sections.history import (
     Done,
     HistoryEvent,
@@ -184,7 +183,7 @@ def _step_lines(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
         subjects = ", ".join(dict.fromkeys(_subject(action, level, folders) for action in looks))
         lines.append(f"- looked: {one_line(subjects, 200)} [{looks[-1].entry_id}]")
     if level > 1:
-        others = [action for action in others if changes_files(action) or is_commit(action.output)]
+        others = [one for one in others if files_of(one).modified or is_commit(one.output)]
     return lines + [_action_line(action, level, folders) for action in others]
 
 

@@ -9,7 +9,7 @@ from agent_tui.compaction.sections.file_states import FileReader, FileState, fil
 from agent_tui.compaction.sections.file_views import plain_lines
 from agent_tui.compaction.sections.files import PLACES_TOKENS, WHOLE_TOKENS, choose_files
 from agent_tui.compaction.sections.history import read_history
-from agent_tui.messages import JsonObject
+from agent_tui.messages import FileTouches, JsonObject, ToolCall
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import (
     FOLDERS,
@@ -767,3 +767,25 @@ def test_a_plan_that_a_program_keeps_for_itself_awaits_no_commit(path: str, awai
         file_after(("write", {"path": path, "content": "x = 1"}, "Written.")).awaits_commit
         is awaits
     )
+
+
+def test_a_file_that_another_tool_changed_may_have_lines_from_before() -> None:
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py"}, "one\ntwo\n")
+    call = ToolCall(id="c", name="rename_symbol", arguments={"symbol": "one"})
+    talk.reply("", call)
+    talk.result(call, "renamed", files=FileTouches(edited=("src/a.py",)))
+    (file,) = FileReader(FOLDERS).read(read_history(talk.path))
+    assert (file.is_changed, file.unseen) == (True, ["rename_symbol one"])
+
+
+def test_an_edit_that_a_program_refused_without_a_mark_changes_nothing() -> None:
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py"}, "one\ntwo\n", is_foreign=True)
+    arguments: JsonObject = {"path": "src/a.py", "old_str": "one", "new_str": "three"}
+    refused = "No replacement was performed, old_str `one` is ambiguous."
+    talk.tool(
+        "str_replace_editor", {"command": "str_replace", **arguments}, refused, is_foreign=True
+    )
+    (file,) = FileReader(FOLDERS).read(read_history(talk.path))
+    assert (file.is_changed, file.text) == (False, "one\ntwo")

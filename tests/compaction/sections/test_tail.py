@@ -147,9 +147,7 @@ def test_what_a_call_wrote_is_one_line_once_it_is_committed_or_written_over(
 ) -> None:
     talk = begun()
     talk.tool(tool, arguments, "done")
-    file = FileState(
-        "src/a.py", [(1, now.split("\n"))], is_changed=True, is_committed=is_committed
-    )
+    file = FileState("src/a.py", [(1, now.split("\n"))], is_changed=True, is_committed=is_committed)
     live = read_live(ended(talk).path, counter)
     maker = editor(talk, counter)
     tail = maker.lines_for_what_stands_elsewhere(live, {}, PLENTY, [file])

@@ -7,7 +7,7 @@ import pytest
 from agent_tui.compaction.sections.history import Done, HistoryEvent, read_history
 from agent_tui.compaction.sections.way import way_so_far
 from agent_tui.compaction.tiers.describe import describe
-from agent_tui.messages import CallEnding, ToolCall
+from agent_tui.messages import CallEnding, FileTouches, ToolCall
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import FOLDERS, begun, called, ran, replied, run
 from tests.support.talk import Talk
@@ -30,7 +30,7 @@ def steps(count: int) -> tuple[HistoryEvent, ...]:
         said = f"Part {number} is slow. " + "It walks the list for each token again. " * 10
         talk.reply(said, read, edit)
         talk.result(read, "text of the file " * 20)
-        talk.result(edit, "Edited.")
+        talk.result(edit, "Edited.", files=FileTouches(edited=(path,)))
         run(talk, f"pytest tests/part_{number}.py", "1 passed")
     return read_history(talk.path)
 
