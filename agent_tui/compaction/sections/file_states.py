@@ -8,7 +8,7 @@ from tempfile import gettempdir
 from typing import TypeAlias
 
 from agent_tui.compaction.ledger.files import files_of, normalise_path
-from agent_tui.compaction.sections.commands import is_commit, is_looking_around, runs_of
+from agent_tui.compaction.sections.commands import is_commit, leaves_files, runs_of
 from agent_tui.compaction.sections.file_views import (
     edits_in,
     file_in_command,
@@ -310,7 +310,7 @@ class FileReader:
                 self._remove(path)
             for file in self._files.values():
                 file.is_committed = True
-        elif output.files is None and not is_looking_around(command) and not is_test(command):
+        elif output.files is None and not leaves_files(command) and not is_test(command):
             before = "".join(_RAN + " ".join(run.words[:2]) for run in runs_of(command)[:1])
         for file in self._files.values():
             if file.last < self._clock and not (is_commit(output) and file.path in own):

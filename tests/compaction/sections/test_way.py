@@ -217,3 +217,13 @@ def test_a_reply_is_not_cut_behind_the_mark_of_an_item(counter: TokenCounter) ->
     text = f"{'All of it is said. ' * 29}{end}{'Wait for it ' * 120}."
     lines = way_so_far(replied(text), (), 5_000, counter, FOLDERS)
     assert "1. …" not in "\n".join(lines)
+
+
+def test_edits_of_one_file_in_a_row_share_a_line(counter: TokenCounter) -> None:
+    talk = begun()
+    for old in ("one", "two"):
+        talk.tool("edit", {"path": "src/a.py", "old": old, "new": "x"}, "Edited.")
+    talk.tool("edit", {"path": "src/b.py", "old": "one", "new": "x"}, "Edited.")
+    found = way(read_history(talk.path), counter)
+    assert [line.count("[") for line in found if line.startswith("- edit src/a.py")] == [2]
+    assert [line.count("[") for line in found if line.startswith("- edit src/b.py")] == [1]
