@@ -264,11 +264,12 @@ class FileReader:
             self._note_changes(event.changed, action)
             return
         known = {path for text in _patches_in(action) for path in self._follow_patch(text)}
+        is_patched = bool(known)
         for old, new in changes.moved:
             known.update(self._move(old, new))
         for path in touched.removed:
             self._remove(path)
-        if touched.modified and not known:
+        if touched.modified and not is_patched:
             known.update(self._follow_text(event))
         paths = {normalise_path(path, self._folders) for path in touched.modified} - known
         self._note_changes(sorted(paths), action)
@@ -341,17 +342,19 @@ class FileReader:
     def _move(self, old: str, new: str) -> list[str]:
         """Rename the file `old`, or the known files in that folder, to `new`.
 
-        Returns: The new paths, normalized.
+        Returns: The new paths, normalized; the text of a file that was not known is not known now.
         """
         before, after = normalise_path(old, self._folders), normalise_path(new, self._folders)
         inside = [path for path in self._files if path.startswith(f"{before}/")]
+        moved: list[str] = []
         for path in [path for path in (before, *inside) if path in self._files and after]:
             state = self._files.pop(path)
             state.old_paths.append(path)
             state.path, state.last = f"{after}{path[len(before) :]}", self._clock
             state.is_changed, state.is_committed = True, False
             self._files[state.path] = state
-        return [after, *(f"{after}{path[len(before) :]}" for path in inside)]
+            moved.append(state.path)
+        return moved
 
     def _follow_patch(self, text: str) -> list[str]:
         """Apply the patch in `text`; returns the paths it changed."""

@@ -792,3 +792,10 @@ def test_an_edit_that_a_program_refused_without_a_mark_changes_nothing() -> None
     )
     (file,) = FileReader(FOLDERS).read(read_history(talk.path))
     assert (file.is_changed, file.text) == (False, "one\ntwo")
+
+
+def test_what_a_command_wrote_stands_though_it_moved_another_file() -> None:
+    command = "cat <<'EOF' > fix.py\nx = 1\nEOF\npython fix.py < a.py > a.tmp && mv a.tmp a.py"
+    files = {file.path: file for file in files_after(READ, bash(command))}
+    assert (files["fix.py"].text, files["fix.py"].unseen) == ("x = 1", [])
+    assert files["a.py"].unseen
