@@ -378,7 +378,7 @@ class FileReader:
                     old = "\n".join(line[1:] for line in lines if line[0] in " -")
                     file.edit(old, "\n".join(line[1:] for line in lines if line[0] in " +"))
             if moved := _MOVED_TO.search(body):
-                return self._move(file.path, moved[1].strip())[0]
+                return next(iter(self._move(file.path, moved[1].strip())), "")
         return file.path
 
 
