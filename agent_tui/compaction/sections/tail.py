@@ -41,6 +41,7 @@ from agent_tui.compaction.tiers.units import newest_exchange
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
+    Message,
     TextContent,
     ToolCall,
     ToolResultMessage,
@@ -287,9 +288,9 @@ class TailEditor:
         tokens, edits = list(tail.tokens), dict(tail.edits)
         for at in range(first, last):
             unit = self._units.get(live.entries[at].id)
-            if unit is not None and isinstance(unit.message, AssistantMessage):
+            if unit is not None and isinstance(left := _left_of(unit, edits), AssistantMessage):
                 most = (_LONG_ARGUMENT_TOKENS, _LONG_NOTE_TOKENS)
-                parts = shorter_reply(unit, unit.message, *most, self._counter, spared=("other",))
+                parts = shorter_reply(unit, left, *most, self._counter, spared=("other",))
                 if parts is not None and (edit := self._edit(unit, parts, 1)):
                     edits[unit.entry_id], tokens[at] = edit
         long = [at for at in range(first, last) if self._can_be_cut(live, tail, at, whole)]
@@ -381,6 +382,12 @@ class TailEditor:
         saves = unit.tokens - size >= _LEAST_SAVING_TOKENS
         is_needed = isinstance(content, str) and _EDITED in content
         return (edit, size) if saves or is_needed else None
+
+
+def _left_of(unit: Unit, edits: Mapping[str, ContextEditEntry]) -> Message | None:
+    """The message of `unit` with its edit; None if that removes it."""
+    edit = edits.get(unit.entry_id)
+    return unit.message if edit is None else apply_edit(unit.message, edit)
 
 
 def _with_text(call: ToolCall, old: str, new: str) -> ToolCall:

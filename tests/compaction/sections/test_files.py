@@ -514,7 +514,7 @@ def test_a_file_that_was_written_and_is_too_long_shows_its_beginning_after_other
     assert first.path == "small.py"
     assert beginning.text.startswith("### big.py (changed; the beginning)\n@@ line 1\nline 1\n")
     assert not beginning.is_whole
-    assert not beginning.holds("line 799")
+    assert not beginning.shows(["line 799"])
     committed = files_after(small, big, bash("git commit -qam x"))
     assert shown_paths(committed, 300, counter) == ["small.py"]
     assert shown_paths(files_after(small), 20, counter) == []

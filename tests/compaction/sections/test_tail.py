@@ -1,7 +1,5 @@
 """The newest messages stay as they are; what stands elsewhere takes a line."""
 
-from dataclasses import replace
-
 import pytest
 
 from agent_tui.compaction.plan import read_live
@@ -162,11 +160,10 @@ PART = ShownFile("src/a.py", "\n".join(f"value_{n} = {n}" for n in range(60)), i
 
 
 def test_a_view_of_lines_that_are_shown_of_a_file_gives_way(counter: TokenCounter) -> None:
-    hidden = replace(PART, hidden=frozenset({"value_70 = 70"}))
     talk = begun()
     talk.tool("read", {"path": "src/a.py", "limit": 50}, "\n".join(TEXT.split("\n")[:50]))
     view = result_id(talk)
-    tail = tail_of(ended(talk), counter, (hidden,))
+    tail = tail_of(ended(talk), counter, (PART,))
     assert tail.edits[view].replacement == f"(src/a.py is shown in the summary) [recall {view}]"
     assert tail.files_to_show(read_live(talk.path, counter).entries) == {"src/a.py"}
 
@@ -200,9 +197,7 @@ def test_a_view_of_an_earlier_state_gives_way_if_all_else_of_it_is_shown(
 ) -> None:
     lines = [f"value_{n} = {n}" for n in range(60)]
     lines[7] = "one = 1"
-    file = ShownFile(
-        "src/a.py", "\n".join(lines[:shown]), is_whole=False, hidden=frozenset(lines[shown:])
-    )
+    file = ShownFile("src/a.py", "\n".join(lines[:shown]), is_whole=False)
     talk = begun()
     text = TEXT if tool == "read" else "\n".join(f"value_{n} = {n}" for n in range(200))
     talk.tool(tool, arguments, "\n".join(text.split("\n")[:50]))
@@ -219,8 +214,7 @@ def test_a_view_of_more_lines_than_are_shown_keeps_the_others(counter: TokenCoun
     talk = begun()
     talk.tool("read", {"path": "src/a.py"}, TEXT)
     view = result_id(talk)
-    hidden = replace(PART, hidden=frozenset({"value_70 = 70"}))
-    text = str(tail_of(ended(talk), counter, (hidden,)).edits[view].replacement)
+    text = str(tail_of(ended(talk), counter, (PART,)).edits[view].replacement)
     assert "value_59 " not in text
     assert "value_60 " in text
     assert text.count(f"[recall {view}]") == 1
@@ -569,3 +563,20 @@ def test_what_was_shortened_does_not_stay_unchanged(counter: TokenCounter) -> No
     assert editor(later, counter).entries_as_written(
         live, Tail(tail.tokens, {}), 0
     ) == everything - {view}
+
+
+def test_a_step_that_is_too_long_is_shortened_from_what_is_left_of_it(
+    counter: TokenCounter,
+) -> None:
+    talk = begun()
+    old = "\n".join(f"old_{number} = {number}" for number in range(30))
+    new = "\n".join(f"new_{number} = {number}" for number in range(120))
+    talk.tool("edit", {"path": "src/a.py", "old_string": old, "new_string": new}, "done")
+    live = read_live(ended(talk).path, counter)
+    maker = editor(talk, counter)
+    tail = maker.lines_for_what_stands_elsewhere(live, {}, PLENTY)
+    filled_tail = maker.fill(live, tail, 0, len(live.entries) - 1, 400)
+    assert filled_tail is not None
+    text = str(filled_tail.edits[result_id(talk, 1)].replacement)
+    assert "old_7" not in text
+    assert "new_7" not in text
