@@ -645,11 +645,15 @@ class _Elsewhere:
         return bool(lines) and lines <= self.places_in_view(facts).keys()
 
     def has_change(self, call: "_Call") -> bool:
-        """Whether what is left in its file of the text that `call` writes is shown or committed."""
+        """Whether what is left in its file of the text that `call` writes is shown or committed.
+
+        If the file was changed outside, git may have something else.
+        """
         state, file = self._files.get(call.path), self.shown.get(call.path)
         if not call.text or (state is None and file is None):
             return False
-        if (file is not None and file.is_whole) or (state is not None and state.is_committed):
+        is_in_git = state is not None and state.is_committed and not state.is_changed_outside
+        if is_in_git or (file is not None and file.is_whole):
             return True
         return call.lines & self._lines_now(call.path) <= self._lines_shown(call.path)
 
