@@ -188,8 +188,12 @@ class TailEditor:
         if unit.output is not None:
             return _shorten_output(unit, unit.output, facts, elsewhere, self._newest)
         if isinstance(message, AssistantMessage):
-            done = [call for call in facts.calls if call.id not in self._failed]
-            gone = {call.id: call.path for call in done if elsewhere.has_change(call)}
+            gone = {
+                call.id: call.path
+                for call in facts.calls
+                if call.id not in self._failed or call.path in elsewhere.shown
+                if elsewhere.has_change(call)
+            }
             paths = elsewhere.shown.keys() & gone.values()
             return self._parts(message, unit.entry_id, gone.keys(), elsewhere.said), paths
         return None, frozenset()

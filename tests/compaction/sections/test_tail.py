@@ -580,3 +580,14 @@ def test_a_step_that_is_too_long_is_shortened_from_what_is_left_of_it(
     text = str(filled_tail.edits[result_id(talk, 1)].replacement)
     assert "old_7" not in text
     assert "new_7" not in text
+
+
+@pytest.mark.parametrize("shown", [(), ("src/a.py",)])
+def test_text_that_was_refused_goes_only_if_its_file_is_shown(
+    counter: TokenCounter, shown: tuple[str, ...]
+) -> None:
+    talk = begun()
+    talk.tool("write", {"path": "src/a.py", "content": WRITTEN}, "refused", is_error=True)
+    talk.tool("write", {"path": "src/a.py", "content": "value = 0"}, "done")
+    edits = tail_of(ended(talk), counter, shown).edits
+    assert (result_id(talk, 1) in edits) is bool(shown)
