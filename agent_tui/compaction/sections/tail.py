@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
+from math import inf
 from typing import TypeAlias
 
 from agent_tui.compaction.ledger.files import normalise_path
@@ -26,11 +27,11 @@ from agent_tui.compaction.sections.file_views import (
 from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.person import equal_share
 from agent_tui.compaction.tiers.describe import action_label, outcome_line
+from agent_tui.compaction.tiers.edits import EditMaker
 from agent_tui.compaction.tiers.forms import (
     SLACK,
     keep_ends,
     left_out_mark,
-    pointers_to_newer,
     shorter_reply,
     with_images,
     without_long_texts,
@@ -49,7 +50,7 @@ from agent_tui.messages import (
 from agent_tui.omissions import recall_mark, shorten_middle
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.context import apply_edit
-from agent_tui.sessions.entries import ContextEditEntry, timestamp_now
+from agent_tui.sessions.entries import ContextEditEntry
 from agent_tui.sessions.outputs import action_of, is_test
 from agent_tui.tokens import TokenCounter
 
@@ -115,9 +116,8 @@ class TailEditor:
         self._passages = _Passages()
         results = (unit.message for unit in units if isinstance(unit.message, ToolResultMessage))
         self._failed = {result.tool_call_id for result in results if result.is_error}
-        self._batch = batch
+        self._edits = EditMaker(units, batch, counter)
         self._counter = counter
-        self._timestamp = timestamp_now()
 
     @cached_property
     def _newest(self) -> int:
@@ -132,17 +132,13 @@ class TailEditor:
 
     def _pointer(self, unit: Unit, output: Output) -> str | None:
         """The line for an output that is repeated later, or of which only the result matters."""
-        line = self._pointers.get(unit.position)
+        line = self._edits.pointers.get(unit.position)
         command = output.action.command
         if line is None and unit.position < self._committed and shows_uncommitted(output):
             line = f"(committed since) {recall_mark(unit.entry_id)}"
         elif line is None and is_test(command) and not has_failed(output):
             line = f"{outcome_line(output)} {recall_mark(unit.entry_id)}"
         return line
-
-    @cached_property
-    def _pointers(self) -> Mapping[int, str]:
-        return pointers_to_newer(self._order)
 
     def lines_for_what_stands_elsewhere(
         self,
@@ -194,7 +190,7 @@ class TailEditor:
                 if call.id not in self._failed or call.path in elsewhere.shown
                 if elsewhere.has_change(call)
             }
-            paths = elsewhere.shown.keys() & gone.values()
+            paths = frozenset(elsewhere.shown.keys() & gone.values())
             return self._parts(message, unit.entry_id, gone.keys(), elsewhere.said), paths
         return None, frozenset()
 
@@ -374,18 +370,10 @@ class TailEditor:
 
         None if it saves hardly anything, unless it removes outdated lines.
         """
-        edit = ContextEditEntry(
-            target_id=unit.entry_id,
-            replacement=content,
-            tier=max(tier, unit.edited_tier, 0),
-            batch=self._batch,
-            timestamp=self._timestamp,
-        )
-        message = apply_edit(unit.message, edit)
-        size = self._counter.count_message(message) if message else 0
-        saves = unit.tokens - size >= _LEAST_SAVING_TOKENS
         is_needed = isinstance(content, str) and _EDITED in content
-        return (edit, size) if saves or is_needed else None
+        least = -inf if is_needed else _LEAST_SAVING_TOKENS
+        edit, tokens = self._edits.make(unit, content, tier, least)
+        return (edit, tokens) if edit is not None else None
 
 
 def _left_of(unit: Unit, edits: Mapping[str, ContextEditEntry]) -> Message | None:
@@ -412,7 +400,7 @@ def _shorten_output(
     path, text = facts.path, output.text
     if elsewhere.has_view(output, facts):
         where = f"{path} is shown in the summary" if path in elsewhere.shown else "edited since"
-        return f"({where}) {recall_mark(unit.entry_id)}", elsewhere.shown.keys() & {path}
+        return f"({where}) {recall_mark(unit.entry_id)}", frozenset({path} & elsewhere.shown.keys())
     if output.action.command and facts.view is None:
         shorten = str.rstrip if unit.position >= newest else _shorten_line
         text = "\n".join(map(shorten, text.split("\n")))
@@ -453,8 +441,7 @@ class _Call:
     def __init__(self, call: ToolCall, folders: Sequence[str]) -> None:
         action = action_of(call)
         path, self.text = file_in_command(action.command) or (action.path, text_of_change(action))
-        self.id, self.kind, self.is_run = call.id, action.kind, bool(action.command)
-        self.path = normalise_path(path, folders) if path else ""
+        self.id, self.path = call.id, normalise_path(path, folders) if path else ""
         self.lines = frozenset(filter(_says_something, self.text.split("\n")))
 
 
@@ -562,7 +549,7 @@ class _Said:
             self._places.setdefault(passage, place)
 
     def without(
-        self, text: str, mark: str = _STANDS, lines: "Mapping[str, _Place]" = _NOWHERE
+        self, text: str, mark: str = _STANDS, lines: Mapping[str, _Place] = _NOWHERE
     ) -> tuple[str, frozenset[str]]:
         """`text` without what stands elsewhere, marked, and the files that have it.
 
@@ -648,16 +635,19 @@ class _Elsewhere:
         lines = frozenset(filter(_says_something, facts.lines))
         return bool(lines) and lines <= self.places_in_view(facts).keys()
 
-    def has_change(self, call: "_Call") -> bool:
+    def has_change(self, call: _Call) -> bool:
         """Whether what is left in its file of the text that `call` writes is shown or committed.
 
         If the file was changed outside, git may have something else.
         """
         state, file = self._files.get(call.path), self.shown.get(call.path)
-        if not call.text or (state is None and file is None):
+        if not call.text:
             return False
-        is_in_git = state is not None and state.is_committed and not state.is_changed_outside
-        if is_in_git or (file is not None and file.is_whole):
+        if file is not None and file.is_whole:
+            return True
+        if state is None or not state.runs:
+            return False
+        if state.is_committed and not state.is_changed_outside:
             return True
         return call.lines & self._lines_now(call.path) <= self._lines_shown(call.path)
 
