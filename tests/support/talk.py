@@ -22,6 +22,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
+from agent_tui.sessions.outputs import action_of
 
 START_MS = 1_700_000_000_000
 MODEL = "scripted/one"
@@ -118,6 +119,10 @@ class Talk:
     def tool(self, name: str, arguments: JsonObject, text: str = "done", **kwargs: object) -> None:
         """A reply with one call, and its result."""
         call = ToolCall(id=f"call-{len(self.entries)}", name=name, arguments=arguments)
+        action, kinds = action_of(call), {"read": "read", "write": "written", "edit": "edited"}
+        if action.path and action.kind in kinds and not kwargs.get("is_error"):
+            touched = FileTouches.model_validate({kinds[action.kind]: (action.path,)})
+            kwargs = {"files": touched, **kwargs}
         self.reply("", call)
         self.result(call, text, **kwargs)  # pyright: ignore[reportArgumentType]
 

@@ -168,9 +168,8 @@ def _shown_files(
             lines.setdefault(excerpt.path, []).extend(excerpt.lines)
     for path, shown in lines.items():
         if path in states:
-            known = set(states[path].text.split("\n"))
-            hidden = frozenset(known - {"", *shown})
-            yield ShownFile(path, "\n".join(shown), is_whole=not hidden, hidden=hidden)
+            is_whole = set(states[path].text.split("\n")) <= {"", *shown}
+            yield ShownFile(path, "\n".join(shown), is_whole)
 
 
 def excerpts_in(text: str) -> Iterator[Excerpt]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 
 from agent_tui.compaction.curation.answer import KeepChoice
-from agent_tui.compaction.ledger.files import normalise_path
+from agent_tui.compaction.ledger.files import files_of, normalise_path
 from agent_tui.compaction.sections.commands import is_commit
 from agent_tui.compaction.sections.file_states import FileState
 from agent_tui.compaction.sections.history import Done, HistoryEvent, split_after, steps_in
@@ -30,7 +30,6 @@ _NAME = re.compile(r"(?=\w*(?:[a-z][A-Z]|[_./-]\w))[\w./-]+")
 """A word that is no word of the language: ``lexer.py``, ``session_live``, ``SessionLive``."""
 
 _COMMAND_CHARS = 80
-_CHANGING = ("write", "edit")
 
 
 def notes_now(
@@ -120,8 +119,7 @@ def files_ahead(
     if not any(bodies.get(heading) for heading in headings):
         return list(files)
     steps = steps_in(split_after(path, choice.through)[1])
-    changes = [step.output.action for step in steps if step.output.action.kind in _CHANGING]
-    since = {normalise_path(action.path, folders) for action in changes}
+    since = {normalise_path(path, folders) for step in steps for path in files_of(step).modified}
     text = "\n".join(bodies.get(heading, "") for heading in headings)
     words: dict[str, int] = {}
     for place, word in enumerate(_NAME.findall(text)):
@@ -143,7 +141,7 @@ def _changes(steps: Sequence[Done], folders: Sequence[str]) -> Iterator[str]:
     for step in steps:
         action, has_failed = step.output.action, step.output.has_failed
         failed = " (failed)" if has_failed else ""
-        if action.kind in _CHANGING and not has_failed:
-            yield f"changed {normalise_path(action.path, folders)}"
-        elif is_commit(step.output) or is_test(action.command):
+        for path in files_of(step).modified:
+            yield f"changed {normalise_path(path, folders)}"
+        if is_commit(step.output) or is_test(action.command):
             yield f"ran `{one_line(action.command, _COMMAND_CHARS)}`{failed}"

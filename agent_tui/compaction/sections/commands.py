@@ -136,6 +136,18 @@ def is_looking_around(command: str) -> bool:
     return all(name in _PREPARING or _looks(name, words) for name, words in programs_run(command))
 
 
+@lru_cache(maxsize=1_024)
+def leaves_files(command: str) -> bool:
+    """Whether no program in `command` changes a file that the command does not name.
+
+    Of git, that is known: ``git push`` and ``git fetch`` change none.
+    """
+    if is_looking_around(command):
+        return True
+    programs = [one for one in programs_run(command) if one[0] != "git" and not _looks(*one)]
+    return not shell_changes(command).restored and all(name in _PREPARING for name, _ in programs)
+
+
 def _looks(name: str, arguments: Sequence[str]) -> bool:
     plain = [word for word in arguments if not word.startswith("-")]
     if name == "xargs":

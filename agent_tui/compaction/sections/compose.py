@@ -302,7 +302,8 @@ class Sections:
     Args:
         before_prose: Blocks before the prose.
         after_prose: Blocks after it, up to the files.
-        lists: The last blocks.
+        read: Paths of files that were only read.
+        modified: Paths of changed files.
         shown: The files shown.
         left_out: Number of user messages that did not fit and do not stand as rules either.
         has_all_said: Whether all user messages are there whole, apart from repetitions and fillers.
@@ -310,7 +311,8 @@ class Sections:
 
     before_prose: str
     after_prose: str
-    lists: str
+    read: tuple[str, ...]
+    modified: tuple[str, ...]
     shown: tuple[ShownFile, ...]
     left_out: int
     has_all_said: bool = True
@@ -320,7 +322,17 @@ class Sections:
         shown = tuple(files)
         block = tag_blocks(("files-now", [file.text for file in shown]))
         after = "\n\n".join(part for part in (self.after_prose, block) if part)
-        return replace(self, after_prose=after, shown=shown)
+        named = {file.path for file in shown}
+        read, modified = (
+            tuple(path for path in paths if path not in named)
+            for paths in (self.read, self.modified)
+        )
+        return replace(self, after_prose=after, read=read, modified=modified, shown=shown)
+
+    @property
+    def lists(self) -> str:
+        """The last blocks: the paths of files that are not shown."""
+        return tag_blocks(("read-files", self.read), ("modified-files", self.modified))
 
 
 @dataclass(frozen=True, slots=True)
@@ -417,9 +429,8 @@ def make_sections(
     return Sections(
         before_prose=before,
         after_prose=after,
-        lists=""
-        if rooms.are_noted
-        else tag_blocks(("read-files", read), ("modified-files", modified)),
+        read=() if rooms.are_noted else tuple(read),
+        modified=() if rooms.are_noted else tuple(modified),
         shown=(),
         left_out=_missing(spoken.left_out, pins),
         has_all_said=spoken.is_whole,

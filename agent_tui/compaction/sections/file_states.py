@@ -1,14 +1,14 @@
 """The files as they are now, derived from what was read, written and edited."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from tempfile import gettempdir
 from typing import TypeAlias
 
-from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.commands import is_commit, is_looking_around, runs_of
+from agent_tui.compaction.ledger.files import files_of, normalise_path
+from agent_tui.compaction.sections.commands import is_commit, leaves_files, runs_of
 from agent_tui.compaction.sections.file_views import (
     edits_in,
     file_in_command,
@@ -16,8 +16,9 @@ from agent_tui.compaction.sections.file_views import (
     text_to_write,
 )
 from agent_tui.compaction.sections.history import Done, HistoryEvent
+from agent_tui.compaction.tiers.describe import action_label
 from agent_tui.omissions import one_line
-from agent_tui.sessions.actions import Output
+from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import KnownFile, KnownLines
 from agent_tui.sessions.outputs import is_test
 from agent_tui.sessions.shell_files import shell_changes
@@ -253,54 +254,49 @@ class FileReader:
         return file
 
     def _read(self, event: Done) -> None:
-        output, action = event.output, event.output.action
-        if action.command:
-            self._follow_command(event)
-            return
-        if output.has_failed or action.kind == "other":
-            return
-        patches = [v for v in action.arguments.values() if isinstance(v, str) and "*** " in v]
-        if action.kind == "edit" and any(self._follow_patch(text) for text in patches):
-            return
-        if not action.path or (file := self._file(action.path)) is None:
-            return
-        match action.kind:
-            case "read":
-                if (view := file_view(output)) is not None:
-                    file.read(view.first, list(view.lines), is_whole=view.is_whole)
-            case "write":
-                file.write(text_to_write(action.arguments) or "", event.entry_id)
-            case _:
-                for old, new, is_everywhere in edits_in(action.arguments):
-                    file.edit(old, new, is_everywhere=is_everywhere)
+        """Follow the files that `event` touched; of what it does not show, only that they changed.
 
-    def _follow_command(self, event: Done) -> None:
-        """What a command did to files; of what it does not show only that it changed them."""
-        output, command = event.output, event.output.action.command
-        if output.has_failed or output.exit_code not in (None, 0):
-            self._note_changes(event.changed, command)
+        What a failed command changed is seen, but not what it wrote.
+        """
+        output, action = event.output, event.output.action
+        touched, changes = files_of(event), shell_changes(action.command)
+        if output.has_failed or (action.command and output.exit_code not in (None, 0)):
+            self._note_changes(event.changed, action)
             return
-        changes = shell_changes(command)
-        known = set(self._follow_patch(command))
+        known = {path for text in _patches_in(action) for path in self._follow_patch(text)}
+        is_patched = bool(known)
         for old, new in changes.moved:
             known.update(self._move(old, new))
-        for path in changes.removed:
+        for path in touched.removed:
             self._remove(path)
-        if written := file_in_command(command):
-            path, body = written
-            if path in changes.touches.written and (file := self._file(path)) is not None:
-                file.write(body, event.entry_id)
-                known.add(file.path)
-        touched = changes.touches
-        others = (*touched.written, *touched.edited, *event.changed)
-        paths = {normalise_path(path, self._folders) for path in others} - known
-        self._note_changes(sorted(paths), command)
+        if touched.modified and not is_patched:
+            known.update(self._follow_text(event))
+        paths = {normalise_path(path, self._folders) for path in touched.modified} - known
+        self._note_changes(sorted(paths), action)
         for path, by in changes.restored:
             self._note_restored(path, by)
         view = file_view(output) if not known and not paths else None
         if view is not None and (file := self._file(view.path)) is not None:
             file.read(view.first, list(view.lines), is_whole=view.is_whole)
-        self._note_time(output)
+        if action.command:
+            self._note_time(output)
+
+    def _follow_text(self, event: Done) -> Iterator[str]:
+        """Apply the text that a call or a here-document writes; yields the path it changed."""
+        action = event.output.action
+        written = file_in_command(action.command)
+        if written and written[0] not in shell_changes(action.command).touches.written:
+            written = None
+        path, text = written or (action.path, text_to_write(action.arguments))
+        edits = edits_in(action.arguments) if action.kind == "edit" else []
+        is_known = written or edits or action.kind == "write"
+        if not is_known or (file := self._file(path)) is None:
+            return
+        if not edits:
+            file.write(text or "", event.entry_id)
+        for old, new, is_everywhere in edits:
+            file.edit(old, new, is_everywhere=is_everywhere)
+        yield file.path
 
     def _note_time(self, output: Output) -> None:
         """Note for files that a command did not touch that they were seen before it.
@@ -315,16 +311,17 @@ class FileReader:
                 self._remove(path)
             for file in self._files.values():
                 file.is_committed = True
-        elif output.files is None and not is_looking_around(command) and not is_test(command):
+        elif output.files is None and not leaves_files(command) and not is_test(command):
             before = "".join(_RAN + " ".join(run.words[:2]) for run in runs_of(command)[:1])
         for file in self._files.values():
             if file.last < self._clock and not (is_commit(output) and file.path in own):
                 file.seen_before = file.seen_before or before
 
-    def _note_changes(self, paths: Iterable[str], command: str) -> None:
+    def _note_changes(self, paths: Iterable[str], action: Action) -> None:
+        what = " ".join(action.command.split())[:160] or action_label(action)
         for path in paths:
             if (file := self._file(path)) is not None:
-                file.note_command(" ".join(command.split())[:160])
+                file.note_command(what)
 
     def _note_restored(self, path: str, command: str) -> None:
         """Note that git set the file `path`, or all files in that folder, to another state."""
@@ -345,17 +342,19 @@ class FileReader:
     def _move(self, old: str, new: str) -> list[str]:
         """Rename the file `old`, or the known files in that folder, to `new`.
 
-        Returns: The new paths, normalized.
+        Returns: The new paths, normalized; the text of a file that was not known is not known now.
         """
         before, after = normalise_path(old, self._folders), normalise_path(new, self._folders)
         inside = [path for path in self._files if path.startswith(f"{before}/")]
+        moved: list[str] = []
         for path in [path for path in (before, *inside) if path in self._files and after]:
             state = self._files.pop(path)
             state.old_paths.append(path)
             state.path, state.last = f"{after}{path[len(before) :]}", self._clock
             state.is_changed, state.is_committed = True, False
             self._files[state.path] = state
-        return [after, *(f"{after}{path[len(before) :]}" for path in inside)]
+            moved.append(state.path)
+        return moved
 
     def _follow_patch(self, text: str) -> list[str]:
         """Apply the patch in `text`; returns the paths it changed."""
@@ -379,8 +378,16 @@ class FileReader:
                     old = "\n".join(line[1:] for line in lines if line[0] in " -")
                     file.edit(old, "\n".join(line[1:] for line in lines if line[0] in " +"))
             if moved := _MOVED_TO.search(body):
-                return self._move(file.path, moved[1].strip())[0]
+                return next(iter(self._move(file.path, moved[1].strip())), "")
         return file.path
+
+
+def _patches_in(action: Action) -> Iterator[str]:
+    """The texts of a command or an edit that may hold a patch."""
+    if action.command:
+        yield action.command
+    elif action.kind == "edit":
+        yield from (text for text in action.arguments.values() if isinstance(text, str))
 
 
 def is_of_the_work(path: str) -> bool:

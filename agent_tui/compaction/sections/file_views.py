@@ -10,7 +10,6 @@ from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.actions import Action, Output
-from agent_tui.sessions.shell_files import shell_changes
 
 _NUMBERED = re.compile(r"[ \t]*(\d+)(?:\t|→|: |\| )")
 _CUT_NOTE = re.compile(
@@ -41,7 +40,6 @@ _WRAPPED = re.compile(r"<output>\n?(.*?)\n?</output>", re.DOTALL)
 OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
 _NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
 _EVERYWHERE_NAMES = ("all", "replace_all", "replaceAll")
-_CHANGING = ("write", "edit")
 _BODY_NAMES = ("content", "file_text", "contents", "text")
 
 
@@ -53,13 +51,6 @@ class FileView:
     first: int
     lines: tuple[str, ...]
     is_whole: bool
-
-
-def changes_files(event: Done) -> bool:
-    """Whether `event` changed a file, as far as the log shows."""
-    action = event.output.action
-    touched = shell_changes(action.command).touches
-    return bool(event.changed or touched.written or touched.edited) or action.kind in _CHANGING
 
 
 def file_view(output: Output) -> FileView | None:

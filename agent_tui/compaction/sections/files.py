@@ -12,9 +12,6 @@ from agent_tui.compaction.sections.file_states import (
     complete_file,
     is_of_the_work,
 )
-from agent_tui.compaction.sections.file_views import (
-    plain_lines,
-)
 from agent_tui.omissions import one_line
 from agent_tui.tokens import TokenCounter
 
@@ -57,19 +54,11 @@ _MOST_COMPARED = 20
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """One file as the context shows it.
-
-    `is_whole`: all of it is shown as it is; `hidden`: known lines that are not shown.
-    """
+    """One file as the context shows it; `is_whole` if all of it is shown as it is."""
 
     path: str
     text: str
     is_whole: bool
-    hidden: frozenset[str] = frozenset()
-
-    def holds(self, text: str) -> bool:
-        """Whether the current lines of `text`, from this file, are shown here, numbered or not."""
-        return self.hidden.isdisjoint(line for forms in plain_lines(text) for line in forms)
 
     def shows(self, lines: Iterable[str]) -> bool:
         """Whether each of `lines` is shown here."""
@@ -131,8 +120,7 @@ def choose_files(
         for text, is_whole in _forms(file, limit, counter, is_beginning=is_beginning):
             tokens = counter.count_text(text) + 4
             if tokens <= room_tokens:
-                hidden = set(file.text.split("\n")) - {"", *text.split("\n")}
-                shown[file.path] = ShownFile(file.path, text, is_whole, frozenset(hidden))
+                shown[file.path] = ShownFile(file.path, text, is_whole)
                 room_tokens -= tokens
                 break
     return list(shown.values())

@@ -18,7 +18,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.omissions import IMAGE_MARK, one_line, shorten_middle
+from agent_tui.omissions import IMAGE_MARK, SENTENCE_END, one_line, shorten_middle
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.outputs import read_outputs
@@ -167,7 +167,7 @@ def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
             if text := "\n".join((written, *(IMAGE_MARK for _ in entry.message.images))).strip():
                 offered = _proposals_before(events) or offered
                 named = " ".join(_proposals_named(text, offered))
-                question = named or _question_before(text, events)
+                question = named or ("" if _asks(text) else _question_before(text, events))
                 events.append(Said(entry.id, text, question, entry.message.typed or ()))
             events += [
                 Done(entry.id, _read(file)) for file in find_attached_files(entry.message.text)
@@ -186,6 +186,11 @@ def split_after(path: Sequence[EntryT], id: str) -> tuple[Sequence[EntryT], Sequ
     """`path` up to the entry with that `id`, and the rest; all of it and nothing without one."""
     at = next((at for at, entry in enumerate(path, 1) if entry.id == id), len(path))
     return path[:at], path[at:]
+
+
+def _asks(text: str) -> bool:
+    """Whether `text` begins with a question, so that it answers none."""
+    return SENTENCE_END.split(text, maxsplit=1)[0].rstrip().endswith("?")
 
 
 def _question_before(answer: str, events: Sequence[HistoryEvent]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
+from math import inf
 from typing import TypeAlias
 
 from agent_tui.compaction.ledger.files import normalise_path
@@ -26,11 +27,11 @@ from agent_tui.compaction.sections.file_views import (
 from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.person import equal_share
 from agent_tui.compaction.tiers.describe import action_label, outcome_line
+from agent_tui.compaction.tiers.edits import EditMaker
 from agent_tui.compaction.tiers.forms import (
     SLACK,
     keep_ends,
     left_out_mark,
-    pointers_to_newer,
     shorter_reply,
     with_images,
     without_long_texts,
@@ -41,6 +42,7 @@ from agent_tui.compaction.tiers.units import newest_exchange
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
+    Message,
     TextContent,
     ToolCall,
     ToolResultMessage,
@@ -48,7 +50,7 @@ from agent_tui.messages import (
 from agent_tui.omissions import recall_mark, shorten_middle
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.context import apply_edit
-from agent_tui.sessions.entries import ContextEditEntry, timestamp_now
+from agent_tui.sessions.entries import ContextEditEntry
 from agent_tui.sessions.outputs import action_of, is_test
 from agent_tui.tokens import TokenCounter
 
@@ -71,6 +73,12 @@ _STANDS = "(lines shown in {places})"
 _Passage: TypeAlias = tuple[str, ...]
 _PASSAGE_LINES = 5
 """Fewer lines can be equal by chance."""
+
+_LEAST_RUN_LINES = 3
+"""Of lines that a file is shown with, fewer take no more space than a mark."""
+
+_CLOSING_CHARS = 3
+"""A line without more characters, such as ``end`` or ``});``, says nothing alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +116,8 @@ class TailEditor:
         self._passages = _Passages()
         results = (unit.message for unit in units if isinstance(unit.message, ToolResultMessage))
         self._failed = {result.tool_call_id for result in results if result.is_error}
-        self._batch = batch
+        self._edits = EditMaker(units, batch, counter)
         self._counter = counter
-        self._timestamp = timestamp_now()
 
     @cached_property
     def _newest(self) -> int:
@@ -125,17 +132,13 @@ class TailEditor:
 
     def _pointer(self, unit: Unit, output: Output) -> str | None:
         """The line for an output that is repeated later, or of which only the result matters."""
-        line = self._pointers.get(unit.position)
+        line = self._edits.pointers.get(unit.position)
         command = output.action.command
         if line is None and unit.position < self._committed and shows_uncommitted(output):
             line = f"(committed since) {recall_mark(unit.entry_id)}"
         elif line is None and is_test(command) and not has_failed(output):
             line = f"{outcome_line(output)} {recall_mark(unit.entry_id)}"
         return line
-
-    @cached_property
-    def _pointers(self) -> Mapping[int, str]:
-        return pointers_to_newer(self._order)
 
     def lines_for_what_stands_elsewhere(
         self,
@@ -147,18 +150,15 @@ class TailEditor:
         """The edits of the newest messages of `live`, as many as fill `room` tokens.
 
         One line replaces a view of a file that has a newer view, an output that is repeated later
-        or is finished, views and changes whose present lines are `shown` of their file, lines of
-        views that a `known` file no longer has, and changes whose lines are in a file that is
-        committed. Thinking is removed from all but the newest reply. In the newest exchange only
-        text that repeats its own call is replaced, and blanks at the ends of lines.
+        or is finished, lines of views that are `shown` of their file or that a `known` file no
+        longer has, and the text of a change if what is left of it is shown or committed. Thinking
+        is removed from all but the newest reply. In the newest exchange only text that repeats its
+        own call is replaced, and blanks at the ends of lines.
         """
         tokens = list(live.tokens)
         edits: dict[str, ContextEditEntry] = {}
         files: dict[str, frozenset[str]] = {}
-        now = {f.path: frozenset(f.text.split("\n")) for f in known if f.is_changed}
-        done = {f.path: now[f.path] for f in known if f.path in now and f.is_committed}
-        said = _Said(shown.values(), self._passages)
-        elsewhere = _Elsewhere(shown, now, done, said)
+        elsewhere = _Elsewhere(shown, known, self._passages)
         for at in range(len(live.entries) - 1, -1, -1):
             if room < 0:
                 break
@@ -168,31 +168,31 @@ class TailEditor:
                 if edit is not None:
                     edits[unit.entry_id], tokens[at] = edit
                     files[unit.entry_id] = paths
-                self._note_said(unit, content if edit else None, said)
+                self._note_said(unit, content if edit else None, elsewhere.said)
             room -= tokens[at]
         return Tail(tuple(tokens), edits, files)
 
     def _content(self, unit: Unit, elsewhere: "_Elsewhere") -> tuple[Content, frozenset[str]]:
         """What replaces `unit` (None to keep it), and the files that show what is removed."""
-        facts = self._facts[unit.entry_id]
+        facts, message = self._facts[unit.entry_id], unit.message
         if unit.position >= self._newest:
-            nothing = _Said((), self._passages)
+            elsewhere = _Elsewhere({}, (), self._passages)
             if unit.output is None:
                 return None, frozenset()
-            return _line(unit, unit.output, None, nothing, frozenset(), is_newest=True)
-        named = _files_named(unit, facts, elsewhere)
-        paths = frozenset(file.path for file in named.values())
+        elif unit.output is not None and (pointer := self._pointer(unit, unit.output)):
+            return pointer, frozenset()
         if unit.output is not None:
-            if paths:
-                line = f"({', '.join(paths)} is shown in the summary) {recall_mark(unit.entry_id)}"
-                return line, paths
-            pointer, gone = self._pointer(unit, unit.output), _lines_gone(facts, elsewhere.now)
-            return _line(unit, unit.output, pointer, elsewhere.said, gone, is_newest=False)
-        if isinstance(unit.message, AssistantMessage):
-            calls = facts.calls
-            gone = {call.id for call in calls if call.is_in(elsewhere.done)} | named.keys()
-            return self._parts(unit.message, unit.entry_id, gone, elsewhere.said), paths
-        return None, paths
+            return _shorten_output(unit, unit.output, facts, elsewhere, self._newest)
+        if isinstance(message, AssistantMessage):
+            gone = {
+                call.id: call.path
+                for call in facts.calls
+                if call.id not in self._failed or call.path in elsewhere.shown
+                if elsewhere.has_change(call)
+            }
+            paths = frozenset(elsewhere.shown.keys() & gone.values())
+            return self._parts(message, unit.entry_id, gone.keys(), elsewhere.said), paths
+        return None, frozenset()
 
     def _note_said(self, unit: Unit, content: Content, said: "_Said") -> None:
         """Add to `said` what `unit` shows, or what is left of it in `content`."""
@@ -288,9 +288,9 @@ class TailEditor:
         tokens, edits = list(tail.tokens), dict(tail.edits)
         for at in range(first, last):
             unit = self._units.get(live.entries[at].id)
-            if unit is not None and isinstance(unit.message, AssistantMessage):
+            if unit is not None and isinstance(left := _left_of(unit, edits), AssistantMessage):
                 most = (_LONG_ARGUMENT_TOKENS, _LONG_NOTE_TOKENS)
-                parts = shorter_reply(unit, unit.message, *most, self._counter, spared=("other",))
+                parts = shorter_reply(unit, left, *most, self._counter, spared=("other",))
                 if parts is not None and (edit := self._edit(unit, parts, 1)):
                     edits[unit.entry_id], tokens[at] = edit
         long = [at for at in range(first, last) if self._can_be_cut(live, tail, at, whole)]
@@ -370,18 +370,16 @@ class TailEditor:
 
         None if it saves hardly anything, unless it removes outdated lines.
         """
-        edit = ContextEditEntry(
-            target_id=unit.entry_id,
-            replacement=content,
-            tier=max(tier, unit.edited_tier, 0),
-            batch=self._batch,
-            timestamp=self._timestamp,
-        )
-        message = apply_edit(unit.message, edit)
-        size = self._counter.count_message(message) if message else 0
-        saves = unit.tokens - size >= _LEAST_SAVING_TOKENS
         is_needed = isinstance(content, str) and _EDITED in content
-        return (edit, size) if saves or is_needed else None
+        least = -inf if is_needed else _LEAST_SAVING_TOKENS
+        edit, tokens = self._edits.make(unit, content, tier, least)
+        return (edit, tokens) if edit is not None else None
+
+
+def _left_of(unit: Unit, edits: Mapping[str, ContextEditEntry]) -> Message | None:
+    """The message of `unit` with its edit; None if that removes it."""
+    edit = edits.get(unit.entry_id)
+    return unit.message if edit is None else apply_edit(unit.message, edit)
 
 
 def _with_text(call: ToolCall, old: str, new: str) -> ToolCall:
@@ -395,53 +393,30 @@ def _with_text(call: ToolCall, old: str, new: str) -> ToolCall:
     return call.model_copy(update={"arguments": arguments})
 
 
-def _line(
-    unit: Unit,
-    output: Output,
-    pointer: str | None,
-    said: "_Said",
-    gone: frozenset[str],
-    *,
-    is_newest: bool,
+def _shorten_output(
+    unit: Unit, output: Output, facts: "_Facts", elsewhere: "_Elsewhere", newest: int
 ) -> tuple[Content, frozenset[str]]:
-    """What replaces `output` (None to keep it), and the files that show what is removed.
-
-    `gone` are the lines of the file it shows that were edited since.
-    """
-    if pointer:
-        return pointer, frozenset()
-    text = output.text
-    if output.action.command and file_view(output) is None:
-        shorten = str.rstrip if is_newest else _shorten_line
+    """What replaces `output` (None to keep it), and the files that show what is removed."""
+    path, text = facts.path, output.text
+    if elsewhere.has_view(output, facts):
+        where = f"{path} is shown in the summary" if path in elsewhere.shown else "edited since"
+        return f"({where}) {recall_mark(unit.entry_id)}", frozenset({path} & elsewhere.shown.keys())
+    if output.action.command and facts.view is None:
+        shorten = str.rstrip if unit.position >= newest else _shorten_line
         text = "\n".join(map(shorten, text.split("\n")))
     if output.action.kind in ("write", "edit"):
-        own = _Said((), said.passages)
+        own = _Said((), elsewhere.said.passages)
         own.add(text_of_change(output.action), _Place(""))
         text, _ = own.without(text, _AS_WRITTEN)
-    text, found = said.without(text)
-    text = _without_edited(text, gone) if gone else text
+    text, found = elsewhere.said.without(text, lines=elsewhere.places_in_view(facts))
     if text == output.text:
         return None, found
     return _with_recall(text, unit.entry_id), found
 
 
-def _lines_gone(facts: "_Facts", files: Mapping[str, frozenset[str]]) -> frozenset[str]:
-    """The lines that a message shows of one of `files`, by path, and that it no longer has."""
-    now = files.get(facts.path) if facts.view is not None else None
-    return frozenset() if now is None else facts.lines - now - {""}
-
-
-def _without_edited(text: str, gone: frozenset[str]) -> str:
-    """`text`, a view of a file, with a mark in place of the lines in `gone`."""
-    parts: list[str] = []
-    for is_gone, run in groupby(plain_lines(text), lambda forms: not gone.isdisjoint(forms)):
-        parts += [_EDITED] if is_gone else [line for line, _ in run]
-    return "\n".join(parts)
-
-
 def _with_recall(text: str, entry_id: str) -> str:
     """`text`, of which something is left out, with the id of the whole."""
-    is_mark = text.rpartition("\n")[2].startswith((_AS_WRITTEN, _STANDS.partition("{")[0]))
+    is_mark = text.rpartition("\n")[2].startswith((_AS_WRITTEN, _EDITED, _STANDS.partition("{")[0]))
     return f"{text}{' ' if is_mark else chr(10)}{recall_mark(entry_id)}"
 
 
@@ -460,47 +435,14 @@ def _is_on_disk(output: Output, on_disk: ReadFile | None) -> bool:
     return "\n".join(view.lines) in text
 
 
-def _files_named(unit: Unit, facts: "_Facts", elsewhere: "_Elsewhere") -> dict[str, ShownFile]:
-    """The files, by call, that `unit` shows or changes and that are shown with all its lines.
-
-    Lines that the file no longer has count for nothing.
-    """
-    shown = elsewhere.shown
-    if not shown:
-        return {}
-    if (output := unit.output) is not None:
-        action = output.action
-        is_view = bool(action.command) and facts.view is not None
-        file = shown.get(facts.path if is_view or not action.command else "")
-        if file is None or output.has_failed:
-            return {}
-        if is_view:
-            return {"": file} if file.shows(facts.lines - _lines_gone(facts, elsewhere.now)) else {}
-        is_read = action.kind == "read" and file.holds(output.text)
-        return {"": file} if is_read or (file.is_whole and action.kind in _SHOWING) else {}
-    named: dict[str, ShownFile] = {}
-    for call in facts.calls:
-        file = shown.get(call.path)
-        if file is None or (call.is_run and not file.shows(call.text.split("\n"))):
-            continue
-        if (call.is_run or call.kind in ("write", "edit")) and file.holds(call.text):
-            named[call.id] = file
-    return named
-
-
 class _Call:
     """What a call writes: the file at `path`, normalized, and the text; both may be empty."""
 
     def __init__(self, call: ToolCall, folders: Sequence[str]) -> None:
         action = action_of(call)
         path, self.text = file_in_command(action.command) or (action.path, text_of_change(action))
-        self.id, self.kind, self.is_run = call.id, action.kind, bool(action.command)
-        self.path = normalise_path(path, folders) if path else ""
-        self.lines = frozenset(self.text.split("\n"))
-
-    def is_in(self, files: Mapping[str, frozenset[str]]) -> bool:
-        """Whether all its text is in the lines of its file, which is one of `files`."""
-        return bool(self.text) and self.lines <= files.get(self.path, frozenset())
+        self.id, self.path = call.id, normalise_path(path, folders) if path else ""
+        self.lines = frozenset(filter(_says_something, self.text.split("\n")))
 
 
 class _Facts:
@@ -586,6 +528,12 @@ class _Place:
     path: str = ""
 
 
+_GONE = _Place(_EDITED)
+"""The place of lines that were edited since."""
+
+_NOWHERE: Mapping[str, _Place] = {}
+
+
 class _Said:
     """The passages already in the context, and where."""
 
@@ -600,39 +548,134 @@ class _Said:
         for passage in self.passages.of(text):
             self._places.setdefault(passage, place)
 
-    def without(self, text: str, mark: str = _STANDS) -> tuple[str, frozenset[str]]:
-        """`text` without known passages, each replaced by `mark`, and the files that have them."""
-        known: dict[int, _Place] = {}
+    def without(
+        self, text: str, mark: str = _STANDS, lines: Mapping[str, _Place] = _NOWHERE
+    ) -> tuple[str, frozenset[str]]:
+        """`text` without what stands elsewhere, marked, and the files that have it.
+
+        Args:
+            text: The text.
+            mark: What replaces a run of lines, with the `places` that have them.
+            lines: Where single lines stand; `_GONE` for those that stand nowhere.
+        """
+        known = {
+            at: place
+            for at, forms in enumerate(plain_lines(text) if lines else ())
+            if (place := lines.get(forms[1]) or lines.get(forms[0]))
+        }
         for at, passage in enumerate(self.passages.of(text)):
             if (place := self._places.get(passage)) is not None:
                 known.update((at + line, place) for line in range(len(passage)))
         if not known:
             return text, frozenset()
-        lines: list[str] = []
-        for is_known, run in groupby(enumerate(text.split("\n")), lambda line: line[0] in known):
-            if is_known:
-                names = dict.fromkeys(known[at].name for at, _ in run)
-                lines.append(mark.format(places=", ".join(names)))
-            else:
-                lines += [line for _, line in run]
-        return "\n".join(lines), frozenset(p.path for p in known.values() if p.path)
+        parts: list[str] = []
+        paths: set[str] = set()
+        for is_known, run in _runs_of_known(text.split("\n"), known):
+            places = dict.fromkeys(known[at] for at, _ in run if at in known)
+            if not is_known or (_GONE not in places and len(run) < _LEAST_RUN_LINES):
+                parts += [line for _, line in run]
+                continue
+            names = [place.name for place in places if place != _GONE]
+            parts.append(mark.format(places=", ".join(names)) if names else _EDITED)
+            paths.update(place.path for place in places if place.path)
+        return "\n".join(parts), frozenset(paths)
 
 
-@dataclass(frozen=True, slots=True)
+def _runs_of_known(
+    lines: Sequence[str], known: Mapping[int, _Place]
+) -> Iterator[tuple[bool, list[tuple[int, str]]]]:
+    """Runs of `lines` by whether they are `known`, with what says nothing between two of those."""
+    between: list[tuple[int, str]] = []
+    runs: list[tuple[bool, list[tuple[int, str]]]] = []
+    for is_known, group in groupby(enumerate(lines), lambda line: line[0] in known):
+        run = list(group)
+        is_gap = not any(_says_something(plain_lines(line)[0][1]) for _, line in run)
+        if is_known and runs and between:
+            runs[-1][1].extend([*between, *run])
+            between = []
+        elif not is_known and is_gap and runs:
+            between = run
+        else:
+            runs.append((is_known, run))
+    yield from runs
+    if between:
+        yield False, between
+
+
+def _says_something(line: str) -> bool:
+    """Whether `line` is neither blank nor only closes a block."""
+    return len(line.strip()) > _CLOSING_CHARS
+
+
 class _Elsewhere:
     """What stands elsewhere than in a message.
 
     Args:
         shown: The files that the summary shows, by path.
-        now: The lines that changed files have now, by path.
-        done: Those of committed ones.
+        known: The files as they are now.
+        passages: Splits texts.
+
+    Attributes:
         said: The passages that stand in `shown` or behind the message.
     """
 
-    shown: Mapping[str, ShownFile]
-    now: Mapping[str, frozenset[str]]
-    done: Mapping[str, frozenset[str]]
-    said: _Said
+    def __init__(
+        self, shown: Mapping[str, ShownFile], known: Iterable[FileState], passages: _Passages
+    ) -> None:
+        self.shown = shown
+        self.said = _Said(shown.values(), passages)
+        self._files = {file.path: file for file in known}
+        self._now: dict[str, frozenset[str]] = {}
+
+    def has_view(self, output: Output, facts: _Facts) -> bool:
+        """Whether all that an output shows of a file is shown of it, or no longer in the file."""
+        file = self.shown.get(facts.path)
+        if file is not None and file.is_whole and output.action.kind in _SHOWING:
+            return not output.has_failed
+        lines = frozenset(filter(_says_something, facts.lines))
+        return bool(lines) and lines <= self.places_in_view(facts).keys()
+
+    def has_change(self, call: _Call) -> bool:
+        """Whether what is left in its file of the text that `call` writes is shown or committed.
+
+        If the file was changed outside, git may have something else.
+        """
+        state, file = self._files.get(call.path), self.shown.get(call.path)
+        if not call.text:
+            return False
+        if file is not None and file.is_whole:
+            return True
+        if state is None or not state.runs:
+            return False
+        if state.is_committed and not state.is_changed_outside:
+            return True
+        return call.lines & self._lines_now(call.path) <= self._lines_shown(call.path)
+
+    def places_in_view(self, facts: _Facts) -> Mapping[str, _Place]:
+        """Where the lines stand that a message shows of a file; `_GONE` if they were edited."""
+        path, file = facts.path, self._files.get(facts.path)
+        if facts.view is None or (file is None and path not in self.shown):
+            return _NOWHERE
+        place = _Place(f"{path} above", path)
+        places = dict.fromkeys(facts.lines & self._lines_shown(path), place)
+        if file is not None and file.is_changed:
+            gone = facts.lines - self._lines_now(path) - {""}
+            places |= dict.fromkeys(gone - places.keys(), _GONE)
+        return places
+
+    def _lines_now(self, path: str) -> frozenset[str]:
+        """The lines that a known file has now."""
+        if path not in self._now:
+            file = self._files.get(path)
+            self._now[path] = frozenset(file.text.split("\n") if file is not None else ())
+        return self._now[path]
+
+    def _lines_shown(self, path: str) -> frozenset[str]:
+        """Those that the summary shows."""
+        file = self.shown.get(path)
+        if file is None:
+            return frozenset()
+        return self._lines_now(path) if file.is_whole else frozenset(file.text.split("\n"))
 
 
 def _texts_of_other(call: ToolCall) -> list[str]:

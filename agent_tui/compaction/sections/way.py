@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from agent_tui.compaction.ledger.files import normalise_path
+from agent_tui.compaction.ledger.files import files_of, normalise_path
 from agent_tui.compaction.ledger.pinned import sentences_of
 from agent_tui.compaction.sections.commands import is_commit, is_looking_around, without_folder
-from agent_tui.compaction.sections.file_views import changes_files
 from agent_tui.compaction.sections.history import (
     Done,
     HistoryEvent,
@@ -83,7 +82,7 @@ _RESULT_CHARS = (120, 80, 0)
 _LEAST_WORDS = 3
 """In the oldest steps, less, such as "Good point.", says nothing."""
 
-_SAID_CHARS = (80, 60, 40)
+_SAID_CHARS = 40
 """The messages themselves stand in a section of their own."""
 
 _SENTENCE_START = re.compile(r"[.!?:]\s+|\n\s*")
@@ -142,10 +141,23 @@ def way_so_far(
             if used > room_tokens:
                 break
             kept.append(line)
-    told = [*reversed(kept), *(line for block in reversed(blocks) for line in block)]
+    told = _join_equal([*reversed(kept), *(line for block in reversed(blocks) for line in block)])
     if told and (left_out or len(kept) < len(earlier)):
         told.insert(0, "(earlier steps are left out; recall finds them by their words)")
     return told
+
+
+def _join_equal(lines: Iterable[str]) -> list[str]:
+    """`lines`, with one line for the same action again and again, such as edits of one file."""
+    joined: list[str] = []
+    for line in lines:
+        said, mark, entry_id = line.rpartition(" [")
+        is_equal = mark and joined and joined[-1].partition(" [")[0] == said
+        if is_equal and said.startswith("- ") and entry_id.endswith("]"):
+            joined[-1] += f"{mark}{entry_id}"
+        else:
+            joined.append(line)
+    return joined
 
 
 def _steps(events: Sequence[HistoryEvent]) -> list[_Step]:
@@ -170,7 +182,7 @@ def _step_lines(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
         case Said(text=text):
             said = with_short_paths(text, folders)
             said = said.replace(IMAGE_MARK, "[image]")  # the mark is with the user's messages
-            lines.append(f"[the user] {one_line(said, _SAID_CHARS[level])}")
+            lines.append(f"[the user] {one_line(said, _SAID_CHARS)}")
         case Replied(text=text):
             if own := _own_words(text, level):
                 lines.append(own)
@@ -184,7 +196,7 @@ def _step_lines(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
         subjects = ", ".join(dict.fromkeys(_subject(action, level, folders) for action in looks))
         lines.append(f"- looked: {one_line(subjects, 200)} [{looks[-1].entry_id}]")
     if level > 1:
-        others = [action for action in others if changes_files(action) or is_commit(action.output)]
+        others = [one for one in others if files_of(one).modified or is_commit(one.output)]
     return lines + [_action_line(action, level, folders) for action in others]
 
 

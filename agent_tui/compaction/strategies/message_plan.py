@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import inf
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from agent_tui.compaction.conversation import ledger_of
 from agent_tui.compaction.ledger.pinned import find_rules
@@ -17,9 +17,9 @@ from agent_tui.compaction.sections.file_views import file_view
 from agent_tui.compaction.sections.files import paths_shown_in
 from agent_tui.compaction.strategies.base import OnDecisions
 from agent_tui.compaction.tiers.describe import line_count, outdated_positions
+from agent_tui.compaction.tiers.edits import EditMaker, MadeEdit
 from agent_tui.compaction.tiers.forms import (
     one_line_of,
-    pointers_to_newer,
     two_ends,
     with_images,
     without_long_texts,
@@ -33,8 +33,8 @@ from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage,
 from agent_tui.omissions import omission_mark, recall_mark
 from agent_tui.safe_paths import real_path
 from agent_tui.sessions.actions import Output
-from agent_tui.sessions.context import apply_edit, build_context
-from agent_tui.sessions.entries import ContextEditEntry, Entry, timestamp_now
+from agent_tui.sessions.context import build_context
+from agent_tui.sessions.entries import ContextEditEntry, Entry
 from agent_tui.sessions.outputs import action_of
 from agent_tui.sessions.replay.normalise import OPENING_TEXT, ContextMessage
 from agent_tui.tokens import TokenCounter
@@ -95,13 +95,6 @@ _DONE: Mapping[type[Fate], str] = {
 }
 
 
-class MadeEdit(NamedTuple):
-    """The edit that applies a fate to a message (None if it saves nothing), and its size then."""
-
-    edit: ContextEditEntry | None
-    tokens: int
-
-
 class ConversationUnits:
     """The messages of a request that can be changed, and each one's form after a fate.
 
@@ -138,7 +131,7 @@ class ConversationUnits:
         self.tokens_before = read.tokens + request.sizes.overhead
         self.target_tokens = request.sizes.target or settings.target_tokens(window)
         self.folders = (str(request.cwd), str(real_path(request.cwd)))
-        self._batch, self._timestamp = batch_id(request.path, f"{name} "), timestamp_now()
+        self._edits = EditMaker(self.units, batch_id(request.path, f"{name} "), counter)
         self._known: dict[tuple[int, Fate], MadeEdit] = {}
 
     @cached_property
@@ -178,14 +171,14 @@ class ConversationUnits:
         least: float = _LEAST_SAVING_TOKENS
         match fate:
             case Gone():  # a result goes with its call
-                return MadeEdit(self._entry(unit, None, 0 if unit.is_display_only else 3), 0)
+                return MadeEdit(self._edits.entry(unit, None, 0 if unit.is_display_only else 3), 0)
             case Words(text=text):
                 tier, content, least = 3, self._with_rules(unit, text), -inf
             case Lines(spans=spans) if spans and unit.output is not None:
                 tier, content = 1, self._keep_lines(unit, unit.output, spans)
             case Whole():
                 tier, least = 0, 1
-                content = without_repetition(unit, self._pointers.get(unit.position))
+                content = without_repetition(unit, self._edits.pointers.get(unit.position))
             case Lines():
                 limit = self.request.settings.max_output_tokens
                 tier, content = 1, two_ends(unit, limit, self.counter)
@@ -194,10 +187,7 @@ class ConversationUnits:
                 tier, content = 2, one_line_of(unit, is_outdated=is_outdated, counter=self.counter)
         if content is None or self._stays(unit, tier):
             return MadeEdit(None, unit.tokens)
-        edit = self._entry(unit, content, tier)
-        message = apply_edit(unit.message, edit)
-        size = self.counter.count_message(message) if message else 0
-        return MadeEdit(edit, size) if unit.tokens - size >= least else MadeEdit(None, unit.tokens)
+        return self._edits.make(unit, content, tier, least)
 
     def _stays(self, unit: Unit, tier: EditTier) -> bool:
         """Whether this edit is ruled out: it was made already, or the model needs the text.
@@ -209,10 +199,6 @@ class ConversationUnits:
         if tier <= unit.edited_tier or (tier and unit.position in self._current):
             return True
         return unit.is_protected and (tier != 1 or unit.output is None)
-
-    @cached_property
-    def _pointers(self) -> Mapping[int, str]:
-        return pointers_to_newer(self.units)
 
     @cached_property
     def _outdated(self) -> frozenset[int]:
@@ -229,15 +215,6 @@ class ConversationUnits:
             if shown and isinstance(unit.message, AssistantMessage)
             for action in map(action_of, unit.message.tool_calls)
             if action.kind in ("write", "edit") and f"/{action.path}".endswith(shown)
-        )
-
-    def _entry(self, unit: Unit, content: Content, tier: EditTier) -> ContextEditEntry:
-        return ContextEditEntry(
-            target_id=unit.entry_id,
-            replacement=content,
-            tier=tier,
-            batch=self._batch,
-            timestamp=self._timestamp,
         )
 
     def _with_rules(self, unit: Unit, text: str) -> Content:

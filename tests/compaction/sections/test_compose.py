@@ -113,7 +113,8 @@ def test_each_section_says_its_part_in_the_order_of_what_changes_least(
     counter: TokenCounter,
 ) -> None:
     path = work().path
-    found = blocks(text_of(made(record_of(path), 10_000, counter)))
+    ledger = Ledger(modified_files=("src/a.py", "src/z.py"))
+    found = blocks(text_of(made(replace(record_of(path), ledger=ledger), 10_000, counter)))
     assert list(found) == [
         "said-by-the-person",
         "task-text",
@@ -136,7 +137,7 @@ def test_each_section_says_its_part_in_the_order_of_what_changes_least(
         "  1 failed",
     ]
     assert found["files-now"] == "### src/a.py (changed; whole)\nx = 1\ny = 3"
-    assert found["modified-files"] == "src/a.py"
+    assert found["modified-files"] == "src/z.py"  # the other one stands above
 
 
 def test_a_session_in_which_nothing_was_said_has_no_sections(counter: TokenCounter) -> None:

@@ -9,7 +9,7 @@ from agent_tui.compaction.sections.file_states import FileReader, FileState, fil
 from agent_tui.compaction.sections.file_views import plain_lines
 from agent_tui.compaction.sections.files import PLACES_TOKENS, WHOLE_TOKENS, choose_files
 from agent_tui.compaction.sections.history import read_history
-from agent_tui.messages import JsonObject
+from agent_tui.messages import FileTouches, JsonObject, ToolCall
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import (
     FOLDERS,
@@ -514,7 +514,7 @@ def test_a_file_that_was_written_and_is_too_long_shows_its_beginning_after_other
     assert first.path == "small.py"
     assert beginning.text.startswith("### big.py (changed; the beginning)\n@@ line 1\nline 1\n")
     assert not beginning.is_whole
-    assert not beginning.holds("line 799")
+    assert not beginning.shows(["line 799"])
     committed = files_after(small, big, bash("git commit -qam x"))
     assert shown_paths(committed, 300, counter) == ["small.py"]
     assert shown_paths(files_after(small), 20, counter) == []
@@ -664,6 +664,8 @@ def test_a_file_as_the_log_has_it_was_last_seen_before_a_commit_of_others(
         ("npm install left-pad", True, "\n(last seen before $ npm install)\n"),
         ("ls -la", True, ""),
         ("npm test", True, ""),
+        ("cd src && git add . && git push", True, ""),
+        ("git pull && make", True, "\n(last seen before $ git pull)\n"),
         ("npm install left-pad", False, ""),  # the log has what it changed: nothing
     ],
 )
@@ -674,11 +676,12 @@ def test_a_file_as_the_log_has_it_was_last_seen_before_a_command(
     for _ in range(2):
         talk.tool("read", {"path": "package.json"}, numbered(["{", "}"]))
     talk.tool("bash", {"command": command}, "", is_foreign=is_foreign)
-    talk.tool("bash", {"command": "make"}, "", is_foreign=is_foreign)
+    if note:
+        talk.tool("bash", {"command": "make"}, "", is_foreign=is_foreign)
     (file,) = FileReader(FOLDERS).read(read_history(talk.path))
     (shown,) = choose_files([file], 1_000, TokenCounter())
     assert note in shown.text
-    assert ("last seen before" in shown.text) is is_foreign
+    assert ("last seen before" in shown.text) is bool(note)
     talk.tool("read", {"path": "package.json"}, numbered(["{", "}"]))
     (seen,) = FileReader(FOLDERS).read(read_history(talk.path))
     assert not seen.before
@@ -767,3 +770,32 @@ def test_a_plan_that_a_program_keeps_for_itself_awaits_no_commit(path: str, awai
         file_after(("write", {"path": path, "content": "x = 1"}, "Written.")).awaits_commit
         is awaits
     )
+
+
+def test_a_file_that_another_tool_changed_may_have_lines_from_before() -> None:
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py"}, "one\ntwo\n")
+    call = ToolCall(id="c", name="rename_symbol", arguments={"symbol": "one"})
+    talk.reply("", call)
+    talk.result(call, "renamed", files=FileTouches(edited=("src/a.py",)))
+    (file,) = FileReader(FOLDERS).read(read_history(talk.path))
+    assert (file.is_changed, file.unseen) == (True, ["rename_symbol one"])
+
+
+def test_an_edit_that_a_program_refused_without_a_mark_changes_nothing() -> None:
+    talk = begun()
+    talk.tool("read", {"path": "src/a.py"}, "one\ntwo\n", is_foreign=True)
+    arguments: JsonObject = {"path": "src/a.py", "old_str": "one", "new_str": "three"}
+    refused = "No replacement was performed, old_str `one` is ambiguous."
+    talk.tool(
+        "str_replace_editor", {"command": "str_replace", **arguments}, refused, is_foreign=True
+    )
+    (file,) = FileReader(FOLDERS).read(read_history(talk.path))
+    assert (file.is_changed, file.text) == (False, "one\ntwo")
+
+
+def test_what_a_command_wrote_stands_though_it_moved_another_file() -> None:
+    command = "cat <<'EOF' > fix.py\nx = 1\nEOF\npython fix.py < a.py > a.tmp && mv a.tmp a.py"
+    files = {file.path: file for file in files_after(READ, bash(command))}
+    assert (files["fix.py"].text, files["fix.py"].unseen) == ("x = 1", [])
+    assert files["a.py"].unseen

@@ -184,3 +184,10 @@ def test_a_ledger_keeps_what_was_typed_between_pastes_and_cuts_those() -> None:
     recorded = Said("e1", text, typed=typed).recorded
     assert all(part in recorded for part in typed)
     assert 39_000 < len(recorded) <= MAX_RECORDED_CHARS
+
+
+def test_a_message_that_asks_answers_no_question() -> None:
+    ready = "All is well.\n\nReady to merge?"
+    for said in ("why is gc on?", "Is it so? Tell me more."):
+        assert told_after("Begin.", ready, said)[1] == said
+    assert told_after("Begin.", ready, "yes. And then?")[1].startswith("yes. And then? [in answer")

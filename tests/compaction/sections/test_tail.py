@@ -1,7 +1,5 @@
 """The newest messages stay as they are; what stands elsewhere takes a line."""
 
-from dataclasses import replace
-
 import pytest
 
 from agent_tui.compaction.plan import read_live
@@ -128,13 +126,26 @@ WRITTEN = "\n".join(f"value_{number} = {number}" for number in range(60))
         ("bash", {"command": f"cat > src/a.py <<'EOF'\n{WRITTEN}\nEOF\npytest -q"}),
     ],
 )
-@pytest.mark.parametrize(("now", "stays"), [(WRITTEN, False), (WRITTEN[:-2], True)])
-def test_what_a_call_wrote_is_one_line_once_it_is_committed(
-    counter: TokenCounter, tool: str, arguments: JsonObject, now: str, stays: bool
+@pytest.mark.parametrize(
+    ("now", "is_committed", "stays"),
+    [
+        (WRITTEN, True, False),
+        (WRITTEN[:-2], True, False),
+        (WRITTEN, False, True),
+        ("value = 0", False, False),
+    ],
+)
+def test_what_a_call_wrote_is_one_line_once_it_is_committed_or_written_over(
+    counter: TokenCounter,
+    tool: str,
+    arguments: JsonObject,
+    now: str,
+    is_committed: bool,
+    stays: bool,
 ) -> None:
     talk = begun()
     talk.tool(tool, arguments, "done")
-    file = FileState("src/a.py", [(1, now.split("\n"))], is_changed=True, is_committed=True)
+    file = FileState("src/a.py", [(1, now.split("\n"))], is_changed=True, is_committed=is_committed)
     live = read_live(ended(talk).path, counter)
     maker = editor(talk, counter)
     tail = maker.lines_for_what_stands_elsewhere(live, {}, PLENTY, [file])
@@ -149,11 +160,10 @@ PART = ShownFile("src/a.py", "\n".join(f"value_{n} = {n}" for n in range(60)), i
 
 
 def test_a_view_of_lines_that_are_shown_of_a_file_gives_way(counter: TokenCounter) -> None:
-    hidden = replace(PART, hidden=frozenset({"value_70 = 70"}))
     talk = begun()
     talk.tool("read", {"path": "src/a.py", "limit": 50}, "\n".join(TEXT.split("\n")[:50]))
     view = result_id(talk)
-    tail = tail_of(ended(talk), counter, (hidden,))
+    tail = tail_of(ended(talk), counter, (PART,))
     assert tail.edits[view].replacement == f"(src/a.py is shown in the summary) [recall {view}]"
     assert tail.files_to_show(read_live(talk.path, counter).entries) == {"src/a.py"}
 
@@ -187,9 +197,7 @@ def test_a_view_of_an_earlier_state_gives_way_if_all_else_of_it_is_shown(
 ) -> None:
     lines = [f"value_{n} = {n}" for n in range(60)]
     lines[7] = "one = 1"
-    file = ShownFile(
-        "src/a.py", "\n".join(lines[:shown]), is_whole=False, hidden=frozenset(lines[shown:])
-    )
+    file = ShownFile("src/a.py", "\n".join(lines[:shown]), is_whole=False)
     talk = begun()
     text = TEXT if tool == "read" else "\n".join(f"value_{n} = {n}" for n in range(200))
     talk.tool(tool, arguments, "\n".join(text.split("\n")[:50]))
@@ -206,8 +214,7 @@ def test_a_view_of_more_lines_than_are_shown_keeps_the_others(counter: TokenCoun
     talk = begun()
     talk.tool("read", {"path": "src/a.py"}, TEXT)
     view = result_id(talk)
-    hidden = replace(PART, hidden=frozenset({"value_70 = 70"}))
-    text = str(tail_of(ended(talk), counter, (hidden,)).edits[view].replacement)
+    text = str(tail_of(ended(talk), counter, (PART,)).edits[view].replacement)
     assert "value_59 " not in text
     assert "value_60 " in text
     assert text.count(f"[recall {view}]") == 1
@@ -556,3 +563,31 @@ def test_what_was_shortened_does_not_stay_unchanged(counter: TokenCounter) -> No
     assert editor(later, counter).entries_as_written(
         live, Tail(tail.tokens, {}), 0
     ) == everything - {view}
+
+
+def test_a_step_that_is_too_long_is_shortened_from_what_is_left_of_it(
+    counter: TokenCounter,
+) -> None:
+    talk = begun()
+    old = "\n".join(f"old_{number} = {number}" for number in range(30))
+    new = "\n".join(f"new_{number} = {number}" for number in range(120))
+    talk.tool("edit", {"path": "src/a.py", "old_string": old, "new_string": new}, "done")
+    live = read_live(ended(talk).path, counter)
+    maker = editor(talk, counter)
+    tail = maker.lines_for_what_stands_elsewhere(live, {}, PLENTY)
+    filled_tail = maker.fill(live, tail, 0, len(live.entries) - 1, 400)
+    assert filled_tail is not None
+    text = str(filled_tail.edits[result_id(talk, 1)].replacement)
+    assert "old_7" not in text
+    assert "new_7" not in text
+
+
+@pytest.mark.parametrize("shown", [(), ("src/a.py",)])
+def test_text_that_was_refused_goes_only_if_its_file_is_shown(
+    counter: TokenCounter, shown: tuple[str, ...]
+) -> None:
+    talk = begun()
+    talk.tool("write", {"path": "src/a.py", "content": WRITTEN}, "refused", is_error=True)
+    talk.tool("write", {"path": "src/a.py", "content": "value = 0"}, "done")
+    edits = tail_of(ended(talk), counter, shown).edits
+    assert (result_id(talk, 1) in edits) is bool(shown)

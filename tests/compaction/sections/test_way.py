@@ -7,7 +7,7 @@ import pytest
 from agent_tui.compaction.sections.history import Done, HistoryEvent, read_history
 from agent_tui.compaction.sections.way import way_so_far
 from agent_tui.compaction.tiers.describe import describe
-from agent_tui.messages import CallEnding, ToolCall
+from agent_tui.messages import CallEnding, FileTouches, ToolCall
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import FOLDERS, begun, called, ran, replied, run
 from tests.support.talk import Talk
@@ -30,7 +30,7 @@ def steps(count: int) -> tuple[HistoryEvent, ...]:
         said = f"Part {number} is slow. " + "It walks the list for each token again. " * 10
         talk.reply(said, read, edit)
         talk.result(read, "text of the file " * 20)
-        talk.result(edit, "Edited.")
+        talk.result(edit, "Edited.", files=FileTouches(edited=(path,)))
         run(talk, f"pytest tests/part_{number}.py", "1 passed")
     return read_history(talk.path)
 
@@ -217,3 +217,13 @@ def test_a_reply_is_not_cut_behind_the_mark_of_an_item(counter: TokenCounter) ->
     text = f"{'All of it is said. ' * 29}{end}{'Wait for it ' * 120}."
     lines = way_so_far(replied(text), (), 5_000, counter, FOLDERS)
     assert "1. …" not in "\n".join(lines)
+
+
+def test_edits_of_one_file_in_a_row_share_a_line(counter: TokenCounter) -> None:
+    talk = begun()
+    for old in ("one", "two"):
+        talk.tool("edit", {"path": "src/a.py", "old": old, "new": "x"}, "Edited.")
+    talk.tool("edit", {"path": "src/b.py", "old": "one", "new": "x"}, "Edited.")
+    found = way(read_history(talk.path), counter)
+    assert [line.count("[") for line in found if line.startswith("- edit src/a.py")] == [2]
+    assert [line.count("[") for line in found if line.startswith("- edit src/b.py")] == [1]
