@@ -26,6 +26,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.notifications import SeverityLevel
 from textual.widgets import TextArea
+from textual.worker import WorkerFailed
 
 from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
@@ -123,11 +124,13 @@ class AgentApp(App[UiOutcome]):
     def _handle_exception(self, error: Exception) -> None:
         """Show an error and exit, but not if it only says that the program is ending.
 
-        Textual adds no widgets while it ends, yet still mounts screens and calls back those whose
-        widgets are gone: there, a query finds nothing. It has no public method to override.
+        Textual adds no widgets while it ends, yet still mounts screens, calls back those whose
+        widgets are gone, and lets workers run: there, a query finds nothing. It has no public
+        method to override.
         """
         is_ending = self.return_code is not None or not self.is_running
-        if not (is_ending and isinstance(error, NoMatches)):
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if not (is_ending and isinstance(cause, NoMatches)):
             super()._handle_exception(error)
 
     def _begin_with(self, theme: str) -> None:
