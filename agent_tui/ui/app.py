@@ -48,6 +48,7 @@ from agent_tui.ui.theme.themes import (
     theme_or_default,
 )
 from agent_tui.ui.window import Window
+from agent_tui.ui.workers import ClosingWorkers
 
 if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`
     from agent_tui.agent.runtime import AgentRuntime
@@ -99,6 +100,7 @@ class AgentApp(App[UiOutcome]):
     ) -> None:
         self._knows_theme = False
         super().__init__()
+        self._workers = ClosingWorkers(self)
         self.HORIZONTAL_BREAKPOINTS = list(WIDTH_CLASSES)
         self.VERTICAL_BREAKPOINTS = list(HEIGHT_CLASSES)
         for own_theme in own_themes():
