@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events as textual_events
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, ScreenStackError
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Vertical
 from textual.css.query import NoMatches
@@ -127,12 +127,12 @@ class AgentApp(App[UiOutcome]):
         """Show an error and exit, but not if it only says that the program is ending.
 
         Textual adds no widgets while it ends, yet still mounts screens, calls back those whose
-        widgets are gone, and lets workers run: there, a query finds nothing. It has no public
-        method to override.
+        widgets are gone, and lets workers run: there, a query finds nothing, or no screen is left.
+        It has no public method to override.
         """
         is_ending = self.return_code is not None or not self.is_running
         cause = error.error if isinstance(error, WorkerFailed) else error
-        if not (is_ending and isinstance(cause, NoMatches)):
+        if not (is_ending and isinstance(cause, (NoMatches, ScreenStackError))):
             super()._handle_exception(error)
 
     def _begin_with(self, theme: str) -> None:

@@ -128,7 +128,10 @@ class TurnRunner:
         return bool(drafts)
 
     async def stop(self) -> None:
-        """Interrupt as the program ends, and wait until nothing runs any more."""
+        """Interrupt as the program ends, and wait until nothing runs any more.
+
+        What was sent and did not arrive stays in `waiting`.
+        """
         if self._running:
             self._interrupted = True
             self._runtime.abort(ends_wait=False)
@@ -136,7 +139,6 @@ class TurnRunner:
             if not self._has_begun:
                 self._running = False
                 self._idle.set()
-                self._return_sent()
         await self._idle.wait()
 
     def _launch(self, work: Callable[[], Coroutine[None, None, None]]) -> None:

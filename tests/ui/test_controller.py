@@ -131,7 +131,7 @@ async def test_the_program_ends_although_a_turn_was_cancelled_before_it_began(
     here.controller.submit(Draft("hello"))
     here.cancel()
     await asyncio.wait_for(here.controller.aclose(), PATIENCE_S)
-    assert here.seen.given_back == ["hello"]
+    assert here.controller.turns.waiting == (Draft("hello"),)
     assert roles(here.runtime) == []
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual.app import ScreenStackError
 from textual.css.query import NoMatches
 from textual.events import Key
 from textual.worker import WorkerFailed, WorkerState
@@ -65,12 +66,15 @@ async def test_a_screen_that_opens_as_the_program_ends_ends_quietly(
     assert ui.app._exception is None
 
 
-async def test_a_worker_that_fills_a_screen_as_the_program_ends_ends_quietly(tmp_path: Path):
+@pytest.mark.parametrize("error", [NoMatches, ScreenStackError])
+async def test_a_worker_that_fills_a_screen_as_the_program_ends_ends_quietly(
+    tmp_path: Path, error: type[Exception]
+):
     async with running_app(tmp_path) as ui:
 
         async def fill() -> None:
             ui.app.exit()
-            ui.app.query_one("#no-such-widget")
+            raise error
 
         worker = ui.app.run_worker(fill())
         await ui.until(lambda: worker.is_finished)
