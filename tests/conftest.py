@@ -1,6 +1,7 @@
 """Which tests run when nothing is chosen, and what holds for all of them."""
 
 import contextlib
+import ctypes
 import gc
 import os
 import re
@@ -57,6 +58,9 @@ settings.load_profile("repeatable")
 _GARBAGE_THRESHOLDS = (10_000, 10, 10)
 _COLLECTION_THRESHOLDS = (50_000, 20, 100)
 _MANY_FILES = 400
+_TESTS_BETWEEN_RETURNS = 100
+_C_LIBRARY = ctypes.CDLL(None)
+_test_numbers = count(1)
 _folder_numbers: defaultdict[str, Iterator[int]] = defaultdict(count)
 _freeze = gc.freeze
 _PROVIDER_FIXTURES = frozenset({"host", "impatient_host"})
@@ -96,9 +100,23 @@ def pytest_collection_finish() -> None:
     To collect them takes half as long then. What the program freezes for its own lifetime stays
     free: many tests share one process.
     """
+    _return_memory()
     _freeze()
     gc.freeze = lambda: None
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logfinish() -> None:
+    """See `_return_memory`."""
+    if next(_test_numbers) % _TESTS_BETWEEN_RETURNS == 0:
+        _return_memory()
+
+
+def _return_memory() -> None:
+    """Return free memory to the kernel, where the C library can: threads leave much of it."""
+    if hasattr(_C_LIBRARY, "malloc_trim"):
+        _C_LIBRARY.malloc_trim(0)
 
 
 def pytest_runtest_teardown() -> None:

@@ -39,6 +39,7 @@ from agent_tui.sessions.listing import (
     SessionIndex,
     SessionSummary,
     prompt_line,
+    read_summary,
     session_files,
 )
 from agent_tui.sessions.log import SessionLog
@@ -243,18 +244,20 @@ class SessionStore:
     def unreadable(
         self, listed: Iterable[SessionSummary], cwd: Path | None = None
     ) -> tuple[str, ...]:
-        """Session files that are not in `listed`: the name of each, and why.
+        """Session files that cannot be read: the name of each, and why.
+
+        One that another program made after `listed` is read now.
 
         Args:
             listed: The results of `list` or `pages` for all folders.
             cwd: Only those in this working folder's own folder. Blocking.
         """
-        readable = {found.path for found in listed}
+        known = {found.path for found in listed}
         slug = cwd_slug(cwd) if cwd is not None else ""
         return tuple(
             f"{path.name}: {_why_unreadable(path)}"
             for path in sorted(self._files() if self.root.is_dir() else ())
-            if path not in readable and slug in ("", path.parent.name)
+            if path not in known and slug in ("", path.parent.name) and read_summary(path) is None
         )
 
     def newest_of_project(self, cwd: Path) -> Sequence[SessionSummary]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events as textual_events
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import App, ComposeResult, ScreenStackError
 from textual.binding import Binding, BindingsMap, BindingType
 from textual.containers import Vertical
 from textual.css.query import NoMatches
@@ -26,6 +26,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter, Monochrome, NoColor
 from textual.notifications import SeverityLevel
 from textual.widgets import TextArea
+from textual.worker import WorkerFailed
 
 from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
@@ -47,6 +48,7 @@ from agent_tui.ui.theme.themes import (
     theme_or_default,
 )
 from agent_tui.ui.window import Window
+from agent_tui.ui.workers import ClosingWorkers
 
 if TYPE_CHECKING:  # these come after the first paint, see `_bring_up`
     from agent_tui.agent.runtime import AgentRuntime
@@ -98,6 +100,7 @@ class AgentApp(App[UiOutcome]):
     ) -> None:
         self._knows_theme = False
         super().__init__()
+        self._workers = ClosingWorkers(self)
         self.HORIZONTAL_BREAKPOINTS = list(WIDTH_CLASSES)
         self.VERTICAL_BREAKPOINTS = list(HEIGHT_CLASSES)
         for own_theme in own_themes():
@@ -123,11 +126,13 @@ class AgentApp(App[UiOutcome]):
     def _handle_exception(self, error: Exception) -> None:
         """Show an error and exit, but not if it only says that the program is ending.
 
-        Textual adds no widgets while it ends, yet still mounts screens and calls back those whose
-        widgets are gone: there, a query finds nothing. It has no public method to override.
+        Textual adds no widgets while it ends, yet still mounts screens, calls back those whose
+        widgets are gone, and lets workers run: there, a query finds nothing, or no screen is left.
+        It has no public method to override.
         """
         is_ending = self.return_code is not None or not self.is_running
-        if not (is_ending and isinstance(error, NoMatches)):
+        cause = error.error if isinstance(error, WorkerFailed) else error
+        if not (is_ending and isinstance(cause, (NoMatches, ScreenStackError))):
             super()._handle_exception(error)
 
     def _begin_with(self, theme: str) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Protocol, TypeAlias
 
 from agent_tui.agent.runtime import AgentRuntime
@@ -59,6 +60,7 @@ class TurnRunner:
         self._start_work = start_work
         self._give_back = give_back
         self._running = False
+        self._has_begun = False
         self._interrupted = False
         self._waiting: list[tuple[str, tuple[ImageContent, ...], Draft]] = []
         self._sending: Draft | None = None
@@ -92,7 +94,7 @@ class TurnRunner:
             self.queue(draft)
         else:
             self._sending = draft
-            self._launch(self._send(draft))
+            self._launch(partial(self._send, draft))
 
     def queue(self, draft: Draft) -> None:
         """Deliver a message before the next request of the running turn, or send it."""
@@ -108,7 +110,7 @@ class TurnRunner:
         if self._running:
             self._show((Notice("warning", "Something is running. Stop it first with Esc."),))
         else:
-            self._launch(self._watch(events))
+            self._launch(partial(self._watch, events))
 
     def interrupt(self) -> bool:
         """Stop the running activity; false if there is none. Queued messages come back."""
@@ -126,21 +128,30 @@ class TurnRunner:
         return bool(drafts)
 
     async def stop(self) -> None:
-        """Interrupt as the program ends, and wait until nothing runs any more."""
+        """Interrupt as the program ends, and wait until nothing runs any more.
+
+        What was sent and did not arrive stays in `waiting`.
+        """
         if self._running:
             self._interrupted = True
             self._runtime.abort(ends_wait=False)
+            await asyncio.sleep(0)  # what was launched begins here, if nothing cancelled its task
+            if not self._has_begun:
+                self._running = False
+                self._idle.set()
         await self._idle.wait()
 
-    def _launch(self, work: Coroutine[None, None, None]) -> None:
+    def _launch(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
         self._running = True
+        self._has_begun = False
         self._interrupted = False
         self._idle.clear()
         self._start_work(self._run(work))
 
-    async def _run(self, work: Coroutine[None, None, None]) -> None:
+    async def _run(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
+        self._has_begun = True
         try:
-            await work
+            await work()
         except AgentTuiError as error:
             self._show((Notice("error", str(error)),))
         finally:

@@ -67,8 +67,7 @@ def test_the_second_program_at_a_session_is_told_who_has_it_and_changes_nothing(
     server.play(Reply(GOOD_SUMMARY, ending="hold"), *(Reply(GOOD_SUMMARY),) * 9)
     asked = ("-m", "m", "--base-url", server.base_url, "--api-key-env", "TEST_KEY", "-r", "long")
     first = start(tmp_path, environ, *asked, "-p", prompt)
-    while not server.chats:
-        assert server.wait_for_requests(len(server.requests) + 1)
+    assert server.wait_for_chats()
     now = path.read_bytes()
     for other in ("go on", "/compact"):
         code, out, err = ended(start(tmp_path, environ, *asked, "-p", other))

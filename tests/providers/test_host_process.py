@@ -133,7 +133,7 @@ async def test_a_process_whose_parent_was_killed_ends_by_itself(
     worker = psutil.Process(int(await parent.stdout.readline()))
     parent.kill()
     await parent.wait()
-    await asyncio.to_thread(worker.wait, 20)
+    await asyncio.to_thread(worker.wait, PATIENCE_S)
     assert not worker.is_running()
 
 

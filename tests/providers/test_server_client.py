@@ -27,6 +27,7 @@ from tests.support.model_servers import (
     say_nothing,
 )
 from tests.support.openai_server import OpenAiServer
+from tests.support.patience import PATIENCE_S
 from tests.support.rows import each_row
 
 IMPATIENCE_S = 0.2
@@ -85,7 +86,7 @@ def test_an_answer_in_pieces_or_on_an_open_connection_is_read() -> None:
     for raw in (chunked, whole):
         with listening(answer_bytes(raw)) as port:
             address = ServerAddress("vLLM", f"http://127.0.0.1:{port}")
-            (found,) = find_servers([address], patience_s=30.0)
+            (found,) = find_servers([address], patience_s=PATIENCE_S)
             assert [model.id for model in found.models] == ["stolen"]
 
 

@@ -28,6 +28,7 @@ from agent_tui.ui.transcript.blocks import NoticeBlock
 from tests.support.canary_folder import TOLD, CanaryFolder
 from tests.support.openai_server import Call, OpenAiServer, Reply
 from tests.support.runtime import collect
+from tests.ui.app_support import wait_until
 
 
 @pytest.fixture
@@ -189,11 +190,7 @@ async def opened(*argv: str) -> AsyncGenerator[tuple[AgentApp, Pilot[UiOutcome]]
 
 
 async def until(pilot: Pilot[UiOutcome], is_so) -> None:
-    for _ in range(1_000):
-        if is_so():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it did not come to that")
+    await wait_until(pilot, is_so, lambda: "it did not come to that")
 
 
 def trust_screen(app: AgentApp) -> ChoiceScreen[object] | None:

@@ -455,3 +455,11 @@ def test_files_that_are_no_sessions_are_told_with_the_reason(store: SessionStore
     assert found[2].startswith("folder.jsonl: ")
     assert store.unreadable(store.list(), Path("/w")) == found
     assert store.unreadable(store.list(), Path("/elsewhere")) == ()
+
+
+def test_a_session_made_after_the_list_was_read_is_not_reported_as_unreadable(tmp_path: Path):
+    store = SessionStore(tmp_path / "sessions")
+    listed = store.list()
+    with store.create(Header(cwd="/w", id="new")) as log:
+        log.append_many([entry(user("hello"))])
+    assert store.unreadable(listed) == ()

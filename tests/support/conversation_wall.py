@@ -17,6 +17,7 @@ from agent_tui.tools.base import ToolContext, ToolOutput
 from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
+from tests.support.patience import PATIENCE_S
 from tests.support.sandbox import program_sandbox
 
 _FALL = {
@@ -73,7 +74,7 @@ class Conversation:
             output_dir=self.base / "outputs",
             environ=environ,
             todos=[],
-            default_timeout_s=20.0,
+            default_timeout_s=PATIENCE_S,
             may_show=may_show,
         )
 

@@ -45,6 +45,7 @@ from tests.support.openai_script import (
     overloaded,
     rate_limited,
 )
+from tests.support.patience import PATIENCE_S
 
 __all__ = [
     "Answer",
@@ -143,12 +144,17 @@ class OpenAiServer:
 
         self._loop.call_soon_threadsafe(let_go)
 
-    def wait_for_requests(self, count: int, timeout_s: float = 20.0) -> bool:
+    def wait_for_requests(self, count: int, timeout_s: float = PATIENCE_S) -> bool:
         """Block until `count` requests have arrived; false when they did not in time."""
         with self._changed:
             return self._changed.wait_for(lambda: len(self.requests) >= count, timeout_s)
 
-    def wait_for_disconnects(self, count: int = 1, timeout_s: float = 20.0) -> bool:
+    def wait_for_chats(self, count: int = 1, timeout_s: float = PATIENCE_S) -> bool:
+        """Block until `count` chat requests have arrived; false when they did not in time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: len(self.chats) >= count, timeout_s)
+
+    def wait_for_disconnects(self, count: int = 1, timeout_s: float = PATIENCE_S) -> bool:
         """Block until clients hung up `count` times; false when they did not in time."""
         with self._changed:
             return self._changed.wait_for(lambda: self._disconnects >= count, timeout_s)

@@ -4,6 +4,7 @@ import pytest
 
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.files.memory import FileMemory
+from tests.support.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -27,5 +28,5 @@ def context(workspace: Path, tmp_path: Path, emitted: list[str]) -> ToolContext:
         output_dir=tmp_path / "outputs",
         environ={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8"},
         todos=[],
-        default_timeout_s=60.0,
+        default_timeout_s=PATIENCE_S,
     )

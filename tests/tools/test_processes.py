@@ -16,6 +16,7 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.processes.keeper import Child, ProcessKeeper
+from tests.support.patience import PATIENCE_S
 from tests.support.processes import alive, fugitives, gone, nap, nap_seconds
 
 ENVIRON = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
@@ -95,7 +96,7 @@ async def test_output_exit_code_and_input_pass_through(keeper: ProcessKeeper):
 
 
 def run_to_the_end(
-    keeper: ProcessKeeper, script: str, timeout_s: float = 60.0, **more: Any
+    keeper: ProcessKeeper, script: str, timeout_s: float = PATIENCE_S, **more: Any
 ) -> tuple[int, bytes]:
     argv = ["/bin/bash", "-c", script]
     return keeper.run(argv, cwd=Path("/"), environ=ENVIRON, timeout_s=timeout_s, **more)

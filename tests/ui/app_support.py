@@ -155,7 +155,7 @@ class Ui:
         """Until the heights of all blocks are known, which the scroll bar shows."""
         before: object = None
         unchanged = 0
-        for _ in range(1_500):
+        for _ in range(_MOST_TURNS):
             chat = self.chat
             is_measured = all(item.is_measured for item in chat._stack)
             place = (chat.size, chat.virtual_size, chat.scroll_y, chat.max_scroll_y)
@@ -167,6 +167,8 @@ class Ui:
                 break
             before = place
             await self.pilot.pause(0.01)
+        else:
+            raise AssertionError("the heights of the blocks are never known")
         await self.drawn()
 
     async def until(

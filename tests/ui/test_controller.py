@@ -21,6 +21,7 @@ from agent_tui.ui.controller import GO_BACK_WITHIN_S, Controller, ControllerPort
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.turns import TurnRunner
 from tests.support.models import ListedModels, listed_services
+from tests.support.patience import PATIENCE_S
 from tests.support.runtime import Stage, roles
 from tests.support.session_values import entry, user
 
@@ -104,6 +105,10 @@ class Room:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+
     async def _nothing(self) -> None: ...
 
     async def _no_news(self) -> bool:
@@ -117,6 +122,17 @@ class Room:
 @pytest.fixture
 def room(tmp_path: Path) -> Callable[..., Room]:
     return lambda *replies, **more: Room(Stage(tmp_path), *replies, **more)
+
+
+async def test_the_program_ends_although_a_turn_was_cancelled_before_it_began(
+    room: Callable[..., Room],
+):
+    here = room(Reply("Hi."))
+    here.controller.submit(Draft("hello"))
+    here.cancel()
+    await asyncio.wait_for(here.controller.aclose(), PATIENCE_S)
+    assert here.controller.turns.waiting == (Draft("hello"),)
+    assert roles(here.runtime) == []
 
 
 async def test_a_message_becomes_a_turn_whose_end_is_shown(room: Callable[..., Room]):

@@ -60,7 +60,6 @@ LINES = "\n".join(ALL)
 ONE_LINE = " ".join(ALL)
 FEW = (LINES, ONE_LINE, "".join(reversed(ALL)), *ODD, "[red]x[/red]")
 BodyKind: TypeAlias = Literal["command", "diff", "text"]
-TEN_MEGABYTES = f"{ONE_LINE} " + "x" * 10_000_000 + ONE_LINE
 
 
 def screen_rows(ui: Ui) -> list[str]:
@@ -79,6 +78,7 @@ def assert_harmless(ui: Ui) -> str:
 
 
 def chat_blocks() -> list[Block]:
+    ten_megabytes = f"{ONE_LINE} " + "x" * 10_000_000 + ONE_LINE
     diff = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n" + "".join(
         f"-{text}\n+{text} changed\n" for text in ALL if "\n" not in text
     )
@@ -95,8 +95,8 @@ def chat_blocks() -> list[Block]:
         SummaryBlock(LINES, 0, 0, LINES),
         NoticeBlock("error", LINES),
         DividerBlock(LINES),
-        UserBlock(TEN_MEGABYTES),
-        ToolBlock("t3", "read", TEN_MEGABYTES, "error", TEN_MEGABYTES, summary=TEN_MEGABYTES),
+        UserBlock(ten_megabytes),
+        ToolBlock("t3", "read", ten_megabytes, "error", ten_megabytes, summary=ten_megabytes),
     ]
 
 

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual.app import ScreenStackError
 from textual.css.query import NoMatches
 from textual.events import Key
+from textual.worker import WorkerFailed, WorkerState
 
 from agent_tui.commands.core.front import Choice, Question
 from agent_tui.ui.questions import EarlyKeys
@@ -64,13 +66,38 @@ async def test_a_screen_that_opens_as_the_program_ends_ends_quietly(
     assert ui.app._exception is None
 
 
-async def test_a_query_that_finds_nothing_while_the_program_runs_is_an_error(tmp_path: Path):
+@pytest.mark.parametrize("error", [NoMatches, ScreenStackError])
+async def test_a_worker_that_fills_a_screen_as_the_program_ends_ends_quietly(
+    tmp_path: Path, error: type[Exception]
+):
+    async with running_app(tmp_path) as ui:
+
+        async def fill() -> None:
+            ui.app.exit()
+            raise error
+
+        worker = ui.app.run_worker(fill())
+        await ui.until(lambda: worker.is_finished)
+    assert worker.state is WorkerState.ERROR
+    assert ui.app._exception is None
+
+
+@pytest.mark.parametrize("in_worker", [False, True])
+async def test_a_query_that_finds_nothing_while_the_program_runs_is_an_error(
+    tmp_path: Path, in_worker: bool
+):
     async def query_too_much() -> None:
+        async def query() -> None:
+            ui.app.query_one("#no-such-widget")
+
         async with running_app(tmp_path) as ui:
-            ui.app.call_later(ui.app.query_one, "#no-such-widget")
+            if in_worker:
+                ui.app.run_worker(query())
+            else:
+                ui.app.call_later(query)
             await ui.until(lambda: ui.app._exception)
 
-    with pytest.raises(NoMatches):
+    with pytest.raises(WorkerFailed if in_worker else NoMatches, match="no-such-widget"):
         await query_too_much()
 
 

@@ -18,7 +18,7 @@ from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.transcript.blocks import NoticeBlock
-from tests.ui.app_support import running_app
+from tests.ui.app_support import running_app, wait_until
 
 _GOOD = '[permissions]\ndeny = ["bash(rm *)"]\n'
 _MISTAKE = '[permissions]\ndeny = ["rm *"]\n'
@@ -56,11 +56,7 @@ async def opened(*argv: str) -> AsyncGenerator[tuple[AgentApp, Pilot[UiOutcome]]
 
 
 async def _until(pilot: Pilot[UiOutcome], is_so) -> None:
-    for _ in range(1_000):
-        if is_so():
-            return
-        await pilot.pause(0.01)
-    raise AssertionError("it did not come to that")
+    await wait_until(pilot, is_so, lambda: "it did not come to that")
 
 
 async def _answer(app: AgentApp, pilot: Pilot[UiOutcome], key: str) -> ChoiceScreen[object]:

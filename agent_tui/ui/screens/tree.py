@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import ClassVar, Literal
 
@@ -183,15 +183,15 @@ class TreeScreen(PickerScreen[TreeChoice]):
 
     def _label(self, row: TreeRow, text: str | None) -> None:
         if text is not None and text != row.label:
-            self._change(self._branches.label(row.entry.id, text))
+            self._change(partial(self._branches.label, row.entry.id, text))
 
-    def _change(self, change: Coroutine[None, None, object]) -> None:
+    def _change(self, change: Callable[[], Awaitable[object]]) -> None:
         """Change an entry, and show the tree as it is then."""
         self.run_worker(self._load_after(change), group="tree", exclusive=True)
 
-    async def _load_after(self, change: Coroutine[None, None, object]) -> None:
+    async def _load_after(self, change: Callable[[], Awaitable[object]]) -> None:
         try:
-            await change
+            await change()
         except AgentTuiError as error:
             self.notify(str(error), severity="error", markup=False)
         await self._load()
@@ -207,7 +207,7 @@ class TreeScreen(PickerScreen[TreeChoice]):
     def _mark(self, row: TreeRow, mark: Mark | Literal["none"] | None) -> None:
         if mark is not None:
             wanted = mark if mark != "none" else None
-            self._change(self._branches.mark(row.entry.id, wanted))
+            self._change(partial(self._branches.mark, row.entry.id, wanted))
 
     def _show_keys(self) -> None:
         self.query_one("#picker-keys", KeysLine).update(self.keys_hint)

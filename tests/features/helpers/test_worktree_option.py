@@ -225,8 +225,7 @@ def test_the_next_start_removes_what_a_killed_program_left(
     with subprocess.Popen(
         argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as program:
-        while not server.chats:
-            assert server.wait_for_requests(len(server.requests) + 1)
+        assert server.wait_for_chats()
         assert run([*MODEL, "-p", "/help"])[0] == 0
         assert (shop_trees(repository) / "fix").exists()  # in use
         program.send_signal(signal.SIGKILL)

@@ -27,11 +27,14 @@ from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from tests.support.patience import PATIENCE_S
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only, roles, summary_or
 from tests.support.wire_rules import openai_problems
 
 
-def hook(command: str, matcher: str = "", timeout_s: float = 20) -> tuple[HookSettings, ...]:
+def hook(
+    command: str, matcher: str = "", timeout_s: float = PATIENCE_S
+) -> tuple[HookSettings, ...]:
     return (HookSettings(command=command, matcher=matcher, timeout_s=timeout_s),)
 
 
@@ -265,7 +268,7 @@ async def test_continue_false_before_a_call_ends_the_turn_without_it(stage):
     ],
 )
 async def test_a_failing_hook_is_told_and_loses_nothing(stage, command, why):
-    timeout_s = 0.2 if "0.2" in why else 20
+    timeout_s = 0.2 if "0.2" in why else PATIENCE_S
     runtime = writing(stage, PreToolUse=hook(command, timeout_s=timeout_s))
     events = await collect(runtime.submit("go"))
     (notice,) = [n.text for n in of_kind(events, Notice) if "PreToolUse hook failed" in n.text]

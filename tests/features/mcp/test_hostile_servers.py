@@ -1,6 +1,7 @@
 """Servers that mean harm: what they list, answer and write is bounded, readable and harmless."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -17,9 +18,9 @@ WORDS = 120
 """More is no line for a person."""
 
 
-async def meet(stage: Stage, way: str, timeout_s: float = PATIENCE_S) -> None:
+async def meet(stage: Stage, way: str) -> None:
     argv = (sys.executable, "-I", "-S", hostile_mcp_server.__file__, way)
-    stage.add(argv=argv, timeout_s=timeout_s)
+    stage.add(argv=argv, timeout_s=PATIENCE_S)
     await stage.take_up()
     assert stage.hub.servers[0].state == "ready", stage.hub.servers[0].why
 
@@ -97,7 +98,9 @@ async def test_an_answer_that_is_nested_too_deeply_fails_its_call_at_once(stage)
 
 
 async def test_a_server_that_never_answers_is_told_to_stop(stage):
-    await meet(stage, "silence", timeout_s=0.5)
+    await meet(stage, "silence")
+    server = stage.hub._servers["srv"]
+    server.spec = replace(server.spec, timeout_s=0.5)
     with pytest.raises(ToolError, match=r"did not answer within 0.5 s and was told to stop"):
         await call(stage)
 

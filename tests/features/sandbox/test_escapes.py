@@ -20,6 +20,7 @@ from agent_tui.features.sandbox.plan import Backend
 from agent_tui.features.sandbox.wall import WallParts
 from tests.support.escapes import probes, promises, world
 from tests.support.network_gate import loopback_gate
+from tests.support.patience import PATIENCE_S
 from tests.support.sandbox import (
     landlock_abi,
     make_sandbox,
@@ -134,9 +135,9 @@ async def test_no_signal_of_a_command_keeps_later_ones_from_running_and_reaching
     try:
         assert sandbox.state(work).backend == backend
         with suppress(ToolError):
-            async with asyncio.timeout(8):
+            async with asyncio.timeout(PATIENCE_S):
                 await run_inside(sandbox, work, f"exec {sys.executable} -I -S hostile.py")
-        async with asyncio.timeout(8):
+        async with asyncio.timeout(PATIENCE_S):
             try:
                 said = (await run_inside(sandbox, work, asking))[1]
             except ToolError:  # a killed keeper: the text says to run the command again

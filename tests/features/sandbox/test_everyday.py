@@ -27,6 +27,7 @@ from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.tools.base import ToolContext, ToolOutput
 from agent_tui.tools.registry import default_toolbox
 from tests.support.network_gate import loopback_gate
+from tests.support.patience import PATIENCE_S
 from tests.support.registry_server import RegistryServer, npm_package_of, wheel_of
 from tests.support.sandbox import has_bwrap, has_landlock, program_sandbox
 from tests.support.tool_calls import KEEPER
@@ -351,14 +352,15 @@ async def test_a_server_that_is_a_job_is_met_from_inside_and_outside(shell: Shel
     output = await shell.run(f'{sys.executable} -c "{serve}"', background=True)
     assert len(output.for_person.jobs) == 1
     ask = "urllib.request.urlopen('http://localhost:' + open('port').read()).read().decode()"
-    command = f'{sys.executable} -c "import urllib.request; print({ask})"'
+    listens = "until [ -s port ]; do sleep 0.01; done"
+    command = f'{listens}; {sys.executable} -c "import urllib.request; print({ask})"'
     assert (await shell.does(command)).startswith("hello")
     port = (shell.context.cwd / "port").read_text()
     proxies = urllib.request.ProxyHandler({})
     opener = urllib.request.build_opener(proxies)
 
     def met_outside() -> bytes:
-        with opener.open(f"http://127.0.0.1:{port}/", timeout=10) as answer:
+        with opener.open(f"http://127.0.0.1:{port}/", timeout=PATIENCE_S) as answer:
             body: bytes = answer.read()
             return body
 

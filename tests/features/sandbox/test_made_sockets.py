@@ -13,6 +13,7 @@ from agent_tui.features.sandbox.made_sockets import MadeSockets, inode_of_peer
 from agent_tui.features.sandbox.sandbox import Sandbox
 from agent_tui.features.sandbox.wall import WallParts
 from tests.support.network_gate import ASK_PROXY, loopback_gate
+from tests.support.patience import PATIENCE_S
 from tests.support.sandbox import make_sandbox, needs_landlock, run_inside
 
 
@@ -71,7 +72,7 @@ async def test_the_gate_on_the_machines_loopback_serves_only_its_own_wall(
     _, printed = await run_inside(other, elsewhere, f"http_proxy={proxy}; {_ASK}")
     assert "403" not in printed
     reader, writer = await asyncio.open_connection("127.0.0.1", int(proxy.rpartition(":")[2]))
-    assert await asyncio.wait_for(reader.read(), 60) == b""
+    assert await asyncio.wait_for(reader.read(), PATIENCE_S) == b""
     writer.close()
 
 

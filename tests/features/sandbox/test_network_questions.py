@@ -28,6 +28,7 @@ from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.base import ToolOutput
 from tests.headless.test_limits import run
 from tests.support.network_gate import get, loopback_gate, open_gate
+from tests.support.patience import PATIENCE_S
 from tests.support.runtime import Stage, collect, of_kind, only
 from tests.support.web_site import Answer, WebSite
 
@@ -388,7 +389,7 @@ async def test_a_check_of_a_goal_has_its_refusals_in_its_own_output(
     stage: Stage, gate: NetworkGate
 ):
     runtime = runtime_of(stage, gate, script("true"), is_interactive=False)
-    check = CheckRun(is_inside=True, timeout_s=30, network=runtime.network)
+    check = CheckRun(is_inside=True, timeout_s=PATIENCE_S, network=runtime.network)
     seen: list[AgentEvent] = []
     conversation = runtime.conversation
     ran = await run_user_command(conversation, get("http://a.test/"), True, seen.append, check)

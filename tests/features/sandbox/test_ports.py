@@ -15,6 +15,7 @@ from agent_tui.tools.job_table import BackgroundCommand, JobTable
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand, ShellOrder
 from tests.support.network_gate import gate_folder, in_wall, loopback_gate
+from tests.support.patience import PATIENCE_S
 from tests.support.sandbox import needs_bwrap
 
 
@@ -89,7 +90,7 @@ async def fetched(port: int) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(b"GET /page HTTP/1.0\r\n\r\n")
     try:
-        return await asyncio.wait_for(reader.read(), 10)
+        return await asyncio.wait_for(reader.read(), PATIENCE_S)
     except ConnectionResetError:
         return b""
     finally:

@@ -8,6 +8,7 @@ from agent_tui.features.sandbox.proxy import NetworkGate, Wanted
 from agent_tui.features.sandbox.proxy_request import Target
 from tests.support.loopback import LoopbackServer, QuietHandler
 from tests.support.network_gate import gate_folder, loopback_gate
+from tests.support.patience import PATIENCE_S
 from tests.support.rows import each_row
 
 
@@ -40,13 +41,13 @@ def allowing(gate: NetworkGate) -> NetworkGate:
 
 
 async def ask(folder: Path, *sent: bytes) -> bytes:
-    """What the gate answers until it closes, or for five seconds."""
+    """What the gate answers until it closes."""
     reader, writer = await asyncio.open_unix_connection(folder / "proxy")
     try:
         for piece in sent:
             writer.write(piece)
             await writer.drain()
-        return await asyncio.wait_for(reader.read(), 10)
+        return await asyncio.wait_for(reader.read(), PATIENCE_S)
     finally:
         writer.close()
 
@@ -165,9 +166,9 @@ async def test_a_command_that_gives_up_ends_the_question():
     async with gate_folder(gate) as folder:
         _, writer = await asyncio.open_unix_connection(folder / "proxy")
         writer.write(b"CONNECT a.test:443 HTTP/1.1\r\n\r\n")
-        await asyncio.wait_for(asked.wait(), 10)
+        await asyncio.wait_for(asked.wait(), PATIENCE_S)
         writer.close()
-        await asyncio.wait_for(left.wait(), 10)
+        await asyncio.wait_for(left.wait(), PATIENCE_S)
 
 
 async def test_the_persons_own_proxy_is_gone_through_and_its_password_stays_outside(monkeypatch):

@@ -260,7 +260,7 @@ async def test_what_the_user_replaces_while_a_job_runs_is_covered_again(
         await asyncio.sleep(0.01)
     subprocess.run(["bash", "-ec", replace], cwd=repository, check=True)
     (wall,) = sandbox._walls.values()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         while not {secret, settings} <= read_mount_points(wall.pid):
             await asyncio.sleep(0.01)
     (repository / "go").touch()

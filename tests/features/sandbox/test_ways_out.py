@@ -24,6 +24,7 @@ from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.tools.registry import default_toolbox
 from tests.support.conversation_wall import KEY, Conversation
 from tests.support.forged_index import entry, index
+from tests.support.patience import PATIENCE_S
 from tests.support.sandbox import needs_bwrap, needs_landlock
 
 
@@ -677,7 +678,7 @@ async def test_a_pipe_in_the_repository_holds_nothing_up(talk: Conversation, pla
     (talk.work / "AGENTS.md").write_text("x")
     git(talk.work, "add", ".")
     git(talk.work, "commit", "-qm", "x")
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(PATIENCE_S):
         await talk.says(f"mkdir -p .git/worktrees/x; rm -f {place}; mkfifo {place}")
         assert "up" in await talk.says("echo y > AGENTS.md; echo up")
         await talk.fall()

@@ -201,7 +201,7 @@ def test_in_a_copy_without_its_folder_the_settings_are_a_notice(tmp_path: Path):
     assert program(tmp_path, "--sandbox", "off").returncode == 2
     argv = [sys.executable, "-m", "agent_tui", *asked]
     with PtyProgram(argv, environ=environ_of(tmp_path), cwd=tmp_path / "home") as screen:
-        screen.wait_for("sandbox off", 60.0)
+        screen.wait_for("sandbox off")
     judged = program(tmp_path, "permissions", "check", "--json", "touch a")
     assert json.loads(judged.stdout)["decision"] == "ask"
 

@@ -6,6 +6,7 @@ from textual.widgets import Input
 from agent_tui.ui.chat.find_bar import FindBar
 from agent_tui.ui.transcript.blocks import AssistantBlock, Block, NoticeBlock, ToolBlock, UserBlock
 from agent_tui.ui.transcript.view import Transcript
+from tests.ui.app_support import wait_until
 
 
 class FindApp(App[None]):
@@ -56,11 +57,12 @@ def conversation(turns: int) -> list[Block]:
 
 async def settle(pilot: Pilot[None]) -> None:
     chat = pilot.app.query_one(Transcript)
-    for _ in range(200):
-        await pilot.pause(0.01)
-        if chat._counting is None and (chat._finder is None or not chat._finder.is_stale):
-            return
-    raise AssertionError("counting never ended")
+
+    def is_counted() -> bool:
+        return chat._counting is None and (chat._finder is None or not chat._finder.is_stale)
+
+    await pilot.pause(0.01)
+    await wait_until(pilot, is_counted, lambda: "counting never ended")
 
 
 async def search(pilot: Pilot[None], text: str) -> FindApp:

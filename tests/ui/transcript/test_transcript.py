@@ -16,6 +16,7 @@ from agent_tui.ui.transcript.blocks import (
     UserBlock,
 )
 from agent_tui.ui.transcript.view import Transcript
+from tests.ui.app_support import wait_until
 
 DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n one\n-two\n+2\n+3\n"
 
@@ -56,11 +57,13 @@ def turns(count: int) -> list[Block]:
 
 async def idle(pilot: Pilot[None]) -> None:
     """Wait until every block has its exact height."""
-    for _ in range(400):
-        await pilot.pause(0.01)
-        if all(item.is_measured for item in pilot.app.query_one(Transcript)._stack):
-            return
-    raise AssertionError("drawing ahead never ended")
+    stack = pilot.app.query_one(Transcript)._stack
+
+    def is_drawn() -> bool:
+        return all(item.is_measured for item in stack)
+
+    await pilot.pause(0.01)
+    await wait_until(pilot, is_drawn, lambda: "drawing ahead never ended")
 
 
 @pytest.fixture
