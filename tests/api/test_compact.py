@@ -539,7 +539,7 @@ def test_the_public_names_and_their_signatures():
         _ = agent_tui.compress  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("name", "count"), [("library", 6), ("plugins", 8)])
+@pytest.mark.parametrize(("name", "count"), [("library", 6), ("plugins", 9)])
 def test_the_examples_of_the_page_run(name: str, count: int):
     page = Path(__file__).parents[2] / f"docs/pages/{name}.md"
     examples = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)

@@ -92,7 +92,8 @@ def test_json_has_every_setting_and_every_problem(own, capsys):
     rows = {row["key"]: row for row in shown["settings"]}
     assert rows["compaction.warn_at"]["value"] == 0.7
     assert rows["mouse"]["layer"] == "default"
-    assert {*Settings.model_fields} - {"models", "hooks"} <= {key.partition(".")[0] for key in rows}
+    named = {"models", "hooks", "plugin"}
+    assert {*Settings.model_fields} - named <= {key.partition(".")[0] for key in rows}
     assert [(one["line"], one["key"]) for one in shown["problems"]] == [(1, "mouse")]
 
 
