@@ -37,11 +37,10 @@ from agent_tui.features.sandbox.approved_state import ApprovedState
 from agent_tui.features.sandbox.beneath import remove_folder, reopen, separate
 from agent_tui.features.sandbox.change_applier import ChangeApplier
 from agent_tui.features.sandbox.change_authors import Author, any_of
-from agent_tui.features.sandbox.change_finder import Change, find_changes
+from agent_tui.features.sandbox.change_finder import find_changes
 from agent_tui.features.sandbox.change_judge import Case, ChangeJudge, Decision
 from agent_tui.features.sandbox.file_contents import FileContents
 from agent_tui.features.sandbox.folder_copies import FolderCopies
-from agent_tui.features.sandbox.git_index import INDEX
 from agent_tui.features.sandbox.ground import Ground
 from agent_tui.features.sandbox.held import HeldStore
 from agent_tui.features.sandbox.hidden import HiddenFiles
@@ -346,7 +345,7 @@ class ObeyedWatch:
             for change in changes:
                 if not change.is_deletion:
                     with suppress(FileNotFoundError):  # a job was faster
-                        moved.append(self._set_aside(change, held.who))
+                        moved.append(self._applier.set_aside(change, held.who, state))
             lost = {change.path for change in changes} | (asked.keys() - state.asked.keys())
             for path in lost & state.files.keys():
                 if not os.path.lexists(path):
@@ -357,15 +356,6 @@ class ObeyedWatch:
         self._running.unsettled = any_of(self._running.unsettled, "either")
         self._state.store()
         return next((each for each in moved if each.path == held.path), (*moved, held)[0])
-
-    def _set_aside(self, change: Change, why: str) -> HeldFile:
-        state = self._state.approved
-        held, ours = self._applier.set_aside(change, why, state.standing)
-        if ours:
-            state.take_harmless([(change.path, ours)])
-        if change.control == "irregular" and change.path.name == INDEX and not state.asked:
-            held = self._applier.replace_index(held)
-        return held
 
     async def close(self) -> None:
         """Close the watch once no command runs or will run. What jobs left is judged before.
@@ -595,7 +585,7 @@ class ObeyedWatch:
             case "set aside":
                 aside.add(change.path)
                 with suppress(FileNotFoundError):  # another program was faster
-                    self._pending.append(self._set_aside(change, why))
+                    self._pending.append(self._applier.set_aside(change, why, approved))
             case _:
                 assert_never(decision)
         return decision in ("bring", "restore", "set aside")
