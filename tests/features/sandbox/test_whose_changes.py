@@ -290,6 +290,7 @@ async def test_once_nothing_will_run_no_working_file_is_open(place: WatchedFolde
     assert find_open() == set()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_linked", [True, False])
 async def test_a_yes_that_the_user_takes_back_elsewhere_in_the_repository_ends_everywhere(
     tmp_path: Path, is_linked: bool
