@@ -1,17 +1,22 @@
 """Stores the approved state of the working folders, and says what the wall covers for it."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
+from agent_tui.atomic_files import replace_private_file
+from agent_tui.features.sandbox.beneath import read_own
 from agent_tui.features.sandbox.change_authors import Author, ChangeAuthors
 from agent_tui.features.sandbox.folder_copies import FolderCopies
 from agent_tui.features.sandbox.hidden import HiddenFiles
-from agent_tui.features.sandbox.obeyed_state import Approved, ApprovedFile, Look
+from agent_tui.features.sandbox.obeyed_state import Approved, Look
 from agent_tui.features.sandbox.plan import Covers
 from agent_tui.features.sandbox.project_look import ProjectLook
 from agent_tui.features.sandbox.project_walk import WalkFindings
+from agent_tui.features.sandbox.provenance import Provenance
 from agent_tui.features.sandbox.repository_makers import RepositoryMakers
 from agent_tui.paths import make_private_dir
+from agent_tui.safe_paths import is_folder
 from agent_tui.tools.git.places import git_place
 
 
@@ -19,13 +24,13 @@ class ApprovedState:
     """The approved state of one conversation's folders, which other programs may share.
 
     Args:
-        file: Where it is stored while commands run.
+        file: Where it is stored while commands run, if it has changed: each command does that.
         project: Looks at the working folders.
         copies: Has the copies of followed folders.
         hidden: Has the files that commands do not see.
+        provenance: Notes what the user wants.
 
     Attributes:
-        file: Reads and writes the state.
         approved: The state.
         last: The last look.
         covers: What the wall must mount for it.
@@ -35,13 +40,21 @@ class ApprovedState:
     """
 
     def __init__(
-        self, file: Path, project: ProjectLook, copies: FolderCopies, hidden: HiddenFiles
+        self,
+        file: Path,
+        project: ProjectLook,
+        copies: FolderCopies,
+        hidden: HiddenFiles,
+        provenance: Provenance,
     ) -> None:
-        self.file = ApprovedFile(file)
+        self._file = file
+        self._text: bytes = b""
+        self._stamp = 0, 0
         self._project = project
         self._copies = copies
         self._hidden = hidden
-        self.approved = Approved()
+        self._provenance = provenance
+        self.approved: Approved = Approved()
         self.last = Look(WalkFindings())
         self.covers = Covers()
         self.authors = ChangeAuthors()
@@ -50,10 +63,14 @@ class ApprovedState:
 
     def take_up(self) -> bool:
         """Read the stored state if another program has written it; returns whether there is one."""
-        state = self.file.read(self.approved)
-        if state is not None and state is not self.approved:
-            self.approved, self._project.walk.first = state, state.first
-        return state is not None
+        if self._stamp_now() == self._stamp:
+            return True
+        try:
+            state = Approved.model_validate_json(read_own(self._file))
+        except (OSError, ValueError):
+            return False
+        self.approved, self._project.walk.first = state, state.first
+        return True
 
     def look(self, *, after_commands: bool = False) -> Look:
         """The current state of the folders. Blocking."""
@@ -68,11 +85,8 @@ class ApprovedState:
         self.last = look
         return look
 
-    def take_users(self) -> list[Path]:
+    def take_users(self) -> None:
         """Approve of the last look: it is the user's. Blocking.
-
-        Returns:
-            What they changed or deleted since the look before.
 
         Raises:
             OSError: It cannot be stored.
@@ -81,15 +95,57 @@ class ApprovedState:
         new = {path for path, digest in look.files.items() if digest != before.get(path)}
         controls = {path for path in new if look.node_of(path) is None}
         self.makers.note_user(look.found.gits, new, controls)
-        changed = self.approved.take_users(self.last.files)
-        for path in changed:
+        for path in self.approved.take_users(look.files):
             self.approved.words.pop(path, None)
+            self._provenance.note_changed(path, self.approved)
         for path in () if self.is_unclear else self.approved.files:
             self.approved.note_word(path)
         self.finish("user")
         copied = (path for path, _ in self.covers.copies)
         self.authors.note((*self.covers.read_only, *copied))
-        return changed
+
+    def take_rest(self, since: Author) -> None:
+        """Take in the last look, at which all that was changed has been judged. Blocking.
+
+        What only commands can have deleted may be back.
+
+        Args:
+            since: Who could change files since the look before the first of these.
+
+        Raises:
+            OSError: Our folder cannot be used.
+        """
+        gone = self.approved.take_rest(self.last.files)
+        self.note_words(path for path in gone if self.authors.author_of(path, since) != "commands")
+
+    def forget(self, replaced: Iterable[Path]) -> None:
+        """Forget what was approved in folders that the user replaced. Blocking.
+
+        They want what is not in the new ones as little as what they delete.
+
+        Raises:
+            OSError: Our folder cannot be used.
+        """
+        forgotten = self.approved.forget(filter(is_folder, replaced))
+        self.note_words(path for path in forgotten if not os.path.lexists(path))
+
+    def allow(self, files: Collection[tuple[Path, str]]) -> None:
+        """Approve of files with these digests, as the user allows them, and store it. Blocking.
+
+        Raises:
+            OSError: Our folder cannot be used.
+        """
+        self.approved.take(files)
+        self._provenance.note_allowed(files, self.approved)
+        self.store()
+
+    def note_words(self, paths: Iterable[Path]) -> None:
+        """Note that the user wants what is approved at `paths`, and nothing from before. Blocking.
+
+        Raises:
+            OSError: Our folder cannot be used.
+        """
+        self._provenance.note_wanted(paths, self.approved)
 
     def finish(self, since: Author) -> None:
         """Store the state, and cover what was followed at the last look. Blocking.
@@ -122,7 +178,22 @@ class ApprovedState:
             OSError: It cannot be written.
         """
         self.approved.first = self._project.walk.first
-        self.file.write(self.approved)
+        text = self.approved.model_dump_json().encode()
+        if text != self._text or self._stamp_now() != self._stamp:
+            replace_private_file(self._file, text)
+            self._text, self._stamp = text, self._stamp_now()
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether this program has stored the state."""
+        return bool(self._text)
+
+    def _stamp_now(self) -> tuple[int, int]:
+        try:
+            status = self._file.stat()
+        except OSError:
+            return 0, 1
+        return status.st_ino, status.st_mtime_ns
 
     def _find_unwatched(self) -> Iterator[Path]:
         """Each ``.git`` that by now leads to a place which was none of the roots' at the start."""

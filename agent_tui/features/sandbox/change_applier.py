@@ -10,7 +10,9 @@ from agent_tui.features.sandbox.beneath import folder_of
 from agent_tui.features.sandbox.change_finder import Change
 from agent_tui.features.sandbox.file_contents import FileContents, is_link_digest, is_stored
 from agent_tui.features.sandbox.git_controls import plain_content
+from agent_tui.features.sandbox.git_index import INDEX
 from agent_tui.features.sandbox.held import HeldStore
+from agent_tui.features.sandbox.obeyed_state import Approved
 from agent_tui.features.sandbox.tracked_files import TrackedFiles
 from agent_tui.tools.held_files import HeldFile
 
@@ -47,45 +49,40 @@ class ChangeApplier:
             return False
         return True
 
-    def set_aside(
-        self, change: Change, why: str, standing: Mapping[Path, str]
-    ) -> tuple[HeldFile, str]:
+    def set_aside(self, change: Change, why: str, approved: Approved) -> HeldFile:
         """Move what `change` left to our folder, and restore what was there before.
+
+        What is written instead of that is approved.
 
         Args:
             change: The change.
             why: Why the user decides on it.
-            standing: The digests of what may be there.
-
-        Returns:
-            What the user decides on, and the digest of what was written instead if that is not
-            `change.before`.
+            approved: What may be there.
 
         Raises:
             OSError: It is gone, or cannot be moved or written.
         """
-        held, written = self._set_aside(change, why, standing)
+        path, plain = change.path, self._keep_plain(change)
+        held = self.store.set_aside(path, why, plain or change.before, change.source)
+        if plain:
+            approved.take_harmless([(path, plain)])
+        for file, digest in self._find_lost(change, approved.standing).items():
+            self.contents.write(file, digest)
         if change.control is None:
             found = {self.contents.bytes_of(digest) for _, digest in change.files}
-            held = replace(held, unstaging=self.tracked.find_unstaging(held.path, found))
-        return held, written
+            return replace(held, unstaging=self.tracked.find_unstaging(path, found))
+        if change.control == "irregular" and path.name == INDEX and not approved.asked:
+            return self._replace_index(held)
+        return held
 
-    def _set_aside(
-        self, change: Change, why: str, standing: Mapping[Path, str]
-    ) -> tuple[HeldFile, str]:
-        path, before = change.path, change.before
-        if change.is_in_copy:
-            return self.store.set_aside(path, why, before, change.source), ""
-        if change.control in ("config", "step", "replacement") and not path.is_symlink():
-            was, mode = self.contents.of(before) or (None, 0o644)
-            plain = plain_content(path, change.control, was)
-            if plain or was is not None:
-                ours = self.contents.keep(plain, mode)
-                return self.store.set_aside(path, why, ours), ours
-        held = self.store.set_aside(path, why, before)
-        for file, digest in self._find_lost(change, standing).items():
-            self.contents.write(file, digest)
-        return held, ""
+    def _keep_plain(self, change: Change) -> str:
+        """The digest of what runs nothing in the changed file; empty if there is no such part."""
+        path, control = change.path, change.control
+        if control not in ("config", "step", "replacement") or path.is_symlink():
+            return ""
+        was, mode = self.contents.of(change.before) or (None, 0o644)
+        plain = plain_content(path, control, was)
+        return self.contents.keep(plain, mode) if plain or was is not None else ""
 
     def _find_lost(self, change: Change, files: Mapping[Path, str]) -> dict[Path, str]:
         """What `change` replaced that was elsewhere: the link around it, or a folder's `files`.
@@ -93,7 +90,7 @@ class ChangeApplier:
         Where a folder is in the place of a link, that comes back if the folder has no other files.
         """
         path = change.path
-        if change.control is not None or is_stored(change.before):
+        if change.is_in_copy or change.control is not None or is_stored(change.before):
             return {}
         link = next((each for each in path.parents if is_link_digest(files.get(each, ""))), None)
         if link is not None:
@@ -103,7 +100,7 @@ class ChangeApplier:
         below = (each for each in files if path in each.parents and is_stored(files[each]))
         return {} if is_folder else {each: files[each] for each in below}
 
-    def replace_index(self, held: HeldFile) -> HeldFile:
+    def _replace_index(self, held: HeldFile) -> HeldFile:
         """Leave git an index: without one, each file would count as deleted."""
         path = held.path
         if not self.tracked.make_index(path.parent):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
 
 from agent_tui.features.sandbox.file_contents import files_of
-from agent_tui.features.sandbox.ground import close_all
+from agent_tui.features.sandbox.ground import REPLACED, close_all, is_at
 
 _USUAL_LIMIT: Final = 1_024
 """Of open files, for a process on Linux; ``select`` takes no larger numbers."""
@@ -34,7 +34,6 @@ class ChangeAuthors:
 
     def __init__(self) -> None:
         self._opened: dict[Path, int] = {}
-        self._replaced: set[Path] = set()
         self._finish = weakref.finalize(self, close_all, self._opened)
 
     def note(self, covered: Iterable[Path]) -> None:
@@ -49,22 +48,19 @@ class ChangeAuthors:
             with suppress(OSError):
                 files = files_of(path)
                 if files is not None and all(file.lstat().st_nlink == 1 for file in files):
+                    self._opened[path] = REPLACED
                     self._open(path, most)
 
     def _open(self, path: Path, most: int) -> None:
-        self._replaced.add(path)
         opened = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         if opened < most:  # the smallest number that is free
             self._opened[path] = opened
-            self._replaced.remove(path)
         else:
             os.close(opened)
 
     def forget(self, paths: Iterable[Path]) -> None:
         """Note that commands may have changed what was at `paths`."""
-        for path in paths:
-            self._close(path)
-            self._replaced.discard(path)
+        close_all({path: self._opened.pop(path, REPLACED) for path in paths})
 
     def author_of(self, path: Path, since: Author) -> Author:
         """Who changed or deleted `path`. Blocking.
@@ -73,27 +69,15 @@ class ChangeAuthors:
             path: The file or folder.
             since: Who could change what is not covered since the last look.
         """
-        places = (path, *path.parents)
-        known = (each for each in places if each in self._opened or each in self._replaced)
-        place = next(known, None)
+        place = next((each for each in (path, *path.parents) if each in self._opened), None)
         if place is None:
             return since
-        if self._is_covered(place):
+        if is_at(place, self._opened[place]):
             return "user"
-        self._close(place)
-        self._replaced.add(place)
+        close_all({place: self._opened[place]})
+        self._opened[place] = REPLACED
         return "either"
-
-    def _is_covered(self, place: Path) -> bool:
-        with suppress(OSError, KeyError):
-            return os.path.samestat(place.lstat(), os.fstat(self._opened[place]))
-        return False
-
-    def _close(self, path: Path) -> None:
-        if path in self._opened:
-            os.close(self._opened.pop(path))
 
     def release(self) -> None:
         """Close what is open, and forget all: no command runs or will run."""
         close_all(self._opened)
-        self._replaced.clear()

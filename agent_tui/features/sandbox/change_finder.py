@@ -6,8 +6,8 @@ from pathlib import Path
 
 from agent_tui.features.sandbox.file_contents import EMPTY, OTHER, is_link_digest
 from agent_tui.features.sandbox.folder_copies import FolderCopy
-from agent_tui.features.sandbox.git_controls import restored_among
 from agent_tui.features.sandbox.git_index import INDEX
+from agent_tui.features.sandbox.git_repository import restored_among
 from agent_tui.features.sandbox.obeyed_state import Look, Node, Way
 from agent_tui.tools.git.settings import ControlKind
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent_tui.features.sandbox.beneath import folder_of, move_in, remove_folder
@@ -44,13 +44,12 @@ class FolderCopies:
         self.folder = folder
         self._contents = contents
         self._roots = roots
-        self._made: dict[Path, tuple[Path, dict[str, str] | None]] = {}
-        self._looked = self._made
+        self._copies: list[FolderCopy] = []
 
     @property
     def pairs(self) -> tuple[tuple[Path, Path], ...]:
         """Each folder, and its copy."""
-        return tuple((path, copy) for path, (copy, _) in self._made.items())
+        return tuple((each.path, each.copy) for each in self._copies)
 
     def bring_up_to_date(self, paths: Iterable[Path], blank: Iterable[Path]) -> None:
         """Copy the folders `paths` again where something differs.
@@ -58,19 +57,17 @@ class FolderCopies:
         Commands can read a copy elsewhere, so the files `blank` are empty there.
         """
         hidden = frozenset(map(os.path.realpath, blank))
-        self._made = {path: self._copy_of(path, hidden) for path in paths}
+        self._copies = [self._copy_of(path, hidden) for path in paths]
 
     def look(self) -> list[FolderCopy]:
         """What is in the copies now, and what was when changes in them were judged last."""
-        self._looked = {path: (copy, self._digests_below(copy)) for path, copy in self.pairs}
-        return [
-            FolderCopy(path, copy, self._made[path][1], now)
-            for path, (copy, now) in self._looked.items()
-        ]
+        looked = (replace(each, now=self._digests_below(each.copy)) for each in self._copies)
+        self._copies = list(looked)
+        return self._copies
 
     def settle(self) -> None:
         """Note that the changes of the last look were judged: the next one does not find them."""
-        self._made = self._looked
+        self._copies = [replace(each, before=each.now) for each in self._copies]
 
     def move_work_trees_out(self) -> Iterator[Path]:
         """Move the work trees that commands made in a copy to where they belong.
@@ -90,7 +87,7 @@ class FolderCopies:
                     with suppress(OSError), folder_of(each, (self.folder,)) as folder:
                         move_in(folder, each.name, target, self._roots)
 
-    def _copy_of(self, path: Path, hidden: AbstractSet[str]) -> tuple[Path, dict[str, str]]:
+    def _copy_of(self, path: Path, hidden: AbstractSet[str]) -> FolderCopy:
         root = next(root for root in self._roots if path.is_relative_to(root))
         copy = self.folder / str(self._roots.index(root)) / path.relative_to(root)
         if not copy.is_dir():
@@ -105,7 +102,7 @@ class FolderCopies:
                 _remove(there)
             for below, digest in wanted.items():
                 self._contents.write(copy / below, digest)
-        return copy, wanted
+        return FolderCopy(path, copy, wanted, wanted)
 
     def _digests_below(self, folder: Path) -> dict[str, str] | None:
         digests = self._contents.digests_in(folder)

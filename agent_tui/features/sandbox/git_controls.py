@@ -1,38 +1,26 @@
-"""What git follows in a repository, and whether that could run programs.
-
-All of it is found without running git.
-"""
+"""Tells whether what git follows could run programs, or have git look or write elsewhere."""
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
 from typing import Final, assert_never
 
 from agent_tui.features.sandbox.git_replacements import (
-    find_replacements,
     is_replacement,
     without_replacements,
 )
-from agent_tui.safe_paths import is_file, is_folder, is_link, real_path, trace_links
+from agent_tui.safe_paths import is_file, is_folder, is_link, real_path
 from agent_tui.tools.files.folder_entries import entries_in
-from agent_tui.tools.git.named_files import HOOK_NAME, find_named
 from agent_tui.tools.git.places import (
-    OBEYED,
     ON_PATH,
-    REMOTES,
-    SETTINGS_FILES,
-    is_linked_tree,
     is_submodules,
     leads_to,
     place_named,
     repositories_of,
     submodule_entry,
     trees_in,
-    work_trees_of,
 )
 from agent_tui.tools.git.settings import (
     MADE_BY_GIT,
@@ -49,14 +37,12 @@ from agent_tui.tools.git.settings import (
 )
 
 _DRIVER: Final = re.compile(r"(?:^|\s)(?:filter|merge|diff)=(?!lfs(?:\s|$))", re.MULTILINE)
-_HEAD: Final = "HEAD"
 _VALID_HEAD: Final = re.compile(rb"ref:\s*refs/|[0-9a-f]{40}", re.IGNORECASE)
 """How it begins. Git takes a folder without such a file for none of its own, and looks around it
 for another repository (``validate_headref``)."""
 
-_RESTORED: Final[Mapping[str, ControlKind]] = {"config": "config", _HEAD: "head"}
 _STRATEGIES: Final = b"(?:" + "|".join(MERGE_STRATEGIES).encode() + b")"
-_STEP_LINES: Final = {
+STEP_LINES: Final = {
     "rebase-merge/git-rebase-todo": re.compile(
         rb"\s*(?:(?:pick|p|reword|r|edit|e|squash|s|fixup|f|drop|d|label|l|reset|t|merge|m"
         rb"|update-ref|u)[ \t].*|noop|break|b|[^\w\s].*)?\s*"
@@ -87,104 +73,6 @@ Nothing is run by ``sequencer/todo``, which may only pick or revert, by the rest
 ``rebase-apply``, ``MERGE_MSG`` and the like (``sequencer.c``, ``builtin/am.c``)."""
 
 _ALWAYS: Final = {"hook": "git runs it", "way": "it leads to where commands write unchecked"}
-
-
-def controls_of(entry: Path, hooks_path: str = "") -> Iterator[tuple[Path, ControlKind]]:
-    """The existing files that git follows in the repository of the ``.git`` `entry`.
-
-    Args:
-        entry: The ``.git``, or a git folder without a work tree.
-        hooks_path: The hooks folder that the user's own settings name for it; empty for none.
-    """
-    if is_link(entry) or not is_folder(entry):
-        yield entry, "entry"
-    for git, trees in work_trees_of(entry):
-        yield from _controls_in(git)
-        for path, kind in find_named(git, trees, entry, hooks_path):
-            if kind == "config":
-                yield real_path(path), "config"
-            elif kind == "hook":
-                for hook in _hooks_in(real_path(path), entry):
-                    yield hook, "hook"
-        # What git writes there would get elsewhere.
-        for link in chain.from_iterable(trace_links(tree)[1] for tree in trees):
-            yield link, "irregular"
-
-
-def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
-    hooks = git / "hooks"
-    for hook in [hooks] if is_link(hooks) else _hooks_in(hooks, git):
-        yield hook, "hook"
-    for name, kind in SETTINGS_FILES:
-        if os.path.lexists(git / name):
-            yield git / name, kind
-    for name in REMOTES:
-        remotes = git / name
-        for path in [remotes] if is_link(remotes) else map(Path, entries_in(remotes)):
-            yield path, "pointer"
-    for name in _STEP_LINES:
-        if os.path.lexists(git / name):
-            yield git / name, "step"
-    for path in find_replacements(git):
-        yield path, "replacement"
-    if os.path.lexists(git / _HEAD):
-        yield git / _HEAD, "head"
-
-
-def restored_among(
-    paths: Iterable[Path], gits: AbstractSet[Path]
-) -> Iterator[tuple[Path, ControlKind]]:
-    """Which of `paths` are hooks, settings or HEAD in the folders `gits`, or lead to a git folder.
-
-    They need not exist.
-    """
-    for path in paths:
-        if path.name == ".git":
-            yield path, "entry"
-        elif path.parent in gits and (kind := _RESTORED.get(path.name)) is not None:
-            yield path, kind
-        elif any(git / "hooks" in path.parents for git in gits & set(path.parents)):
-            yield path, "hook"
-
-
-def covers_of(entry: Path, hooks_path: str = "") -> Iterator[Path]:
-    """The files that git follows and only the user changes, as settings name them.
-
-    Without those of linked worktrees: ``git worktree remove`` deletes them.
-
-    Args:
-        entry: As in `controls_of`.
-        hooks_path: As there.
-    """
-    if not (is_folder(entry) or is_link(entry) or is_linked_tree(entry)):
-        yield entry
-    for git, trees in work_trees_of(entry):
-        if git.parent.name != "worktrees":
-            yield from (git / name for name in OBEYED if os.path.lexists(git / name))
-            for path, kind in find_named(git, trees, entry, hooks_path):
-                yield from _hooks_place(path, entry) if kind == "hook" else [path]
-
-
-def _hooks_place(folder: Path, entry: Path) -> Iterable[Path]:
-    """A folder of hooks, or the hooks in one that is around `entry`."""
-    if entry.is_relative_to(real := Path(os.path.realpath(folder))):
-        return _hooks_in(real, entry)
-    return [folder]
-
-
-def named_in_tree(entry: Path, hooks_path: str) -> Iterator[Path]:
-    """What of `covers_of` lies in a work tree: hooks folders, and settings that others include.
-
-    Commits can have these, so a checkout must be able to change them.
-
-    Args:
-        entry: The ``.git``.
-        hooks_path: As in `controls_of`.
-    """
-    named = {path: Path(os.path.realpath(path)) for path in covers_of(entry, hooks_path)}
-    if named := {path: real for path, real in named.items() if ".git" not in real.parts}:
-        own = {entry, *repositories_of(entry)}
-        yield from (path for path, real in named.items() if own.isdisjoint((real, *real.parents)))
 
 
 def why_obeyed(
@@ -318,7 +206,7 @@ def _settings_before(path: Path, before: bytes | None) -> bytes | None:
 
 def _odd_steps(path: Path, before: bytes | None) -> list[str]:
     """The lines that run something and were not there `before`."""
-    plain = next(lines for name, lines in _STEP_LINES.items() if path.match(name))
+    plain = next(lines for name, lines in STEP_LINES.items() if path.match(name))
     known = set((before or b"").splitlines())
     try:
         lines = read_bytes(path).splitlines()
@@ -344,23 +232,6 @@ def _is_by_git(name: str | None, config: Path) -> bool:
         is_plain = tree is not None and named == {tree} and leads_to(tree) == real_path(git)
         return is_plain and is_submodules(git)
     return name in MADE_BY_GIT
-
-
-def _hooks_in(folder: Path, git: Path) -> Iterator[Path]:
-    """The hooks in `folder`, and what is in folders there: hooks run it (``pre-commit.d``).
-
-    In one that is around `git`, only what is named as a hook.
-    """
-    is_around = git.is_relative_to(folder)
-    pending = [folder]
-    for each in pending:
-        for entry in entries_in(each):
-            if entry.is_dir(follow_symlinks=False):
-                pending += [] if is_around else [Path(entry)]
-            elif (
-                HOOK_NAME.fullmatch(entry.name) if is_around else not entry.name.endswith(".sample")
-            ):
-                yield Path(entry)
 
 
 def _names_drivers(path: Path) -> bool:

@@ -19,18 +19,19 @@ import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from agent_tui.features.sandbox.git_index import GitIndexes, names_are_safe
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_folder
-from agent_tui.tools.files.folder_entries import folders_in
+from agent_tui.tools.files.folder_entries import entries_in, folders_in
 from agent_tui.tools.files.obeyed import EntryKind, who_obeys_entry
 from agent_tui.tools.files.protected import fold_name
 from agent_tui.tools.git.places import (
     ON_PATH,
+    git_folders,
     id_bytes_of,
     leads_to_work_tree,
     repositories_of,
@@ -68,7 +69,7 @@ _FOLLOWED: Final = re.compile(rf".*\.(?:{_ENDINGS.replace(' ', '|')})|.*config|.
 """How settings and scripts are named."""
 
 ANOTHER: Final = "the program that keeps it in git's folder"
-KEYS_IN_GIT: Final = ("git-crypt/keys", "annex/creds")
+_KEYS_IN_GIT: Final = ("git-crypt/keys", "annex/creds")
 """Folders with keys in a git folder."""
 
 _NAMES_ARE_DATA: Final = frozenset((_OBJECTS, "refs", "logs", "reftable", "rr-cache"))
@@ -161,12 +162,14 @@ class GitFindings(NamedTuple):
         obeyed: What other programs follow, and who.
         shared: The files with further names, each with what identifies it.
         gits: Repositories that are none of the given ones, nor theirs. A link can lead there.
+        keys: The files with keys.
     """
 
     irregular: list[Path]
     obeyed: dict[Path, str]
     shared: dict[Path, str]
     gits: list[Path]
+    keys: list[Path]
 
 
 class GitState:
@@ -200,11 +203,12 @@ class GitState:
         """
         seen, files = dict[str, _Folder](), dict[str, tuple[int, int]]()
         irregular, obeyed, shared = list[Path](), dict[Path, str](), dict[Path, str]()
-        known = set(entries)
+        known, keys = set(entries), dict[Path, None]()
         for entry in entries:
             # The deepest first: names count from the folder of the repository that they are in.
             gits = list(reversed(list(repositories_of(entry))))
             known.update(gits)
+            keys |= dict.fromkeys(chain.from_iterable(map(_find_keys, gits)))
             for git in filter(self._is_inside, gits):
                 irregular += filter(is_folder, (git / ON_PATH,))
                 irregular += [] if leads_to_work_tree(git, self._places) else [git / "gitdir"]
@@ -231,7 +235,7 @@ class GitState:
                     irregular.append(Path(path))
         self._folders, self._files = seen, files
         more = {git: None for folder in seen.values() for git in folder.gits if git not in known}
-        return GitFindings(irregular, obeyed, shared, list(more))
+        return GitFindings(irregular, obeyed, shared, list(more), list(keys))
 
     def find_gitlinks(self, entries: Iterable[Path]) -> Iterator[Path]:
         """The ``.git`` of each repository that an index names, wherever it lies. Blocking.
@@ -244,7 +248,7 @@ class GitState:
         pending = list(entries)
         seen = set(pending)
         for entry in pending:
-            git = next(repositories_of(entry), entry)
+            git, _ = git_folders(entry) or (entry, entry)
             names = list(self._indexes.gitlinks_of(git / "index", id_bytes_of(git)))
             for top, name in product(tops_of(entry), names) if names else ():
                 folder = os.path.realpath(os.fsencode(top) + b"/" + name)
@@ -322,7 +326,7 @@ class GitState:
             return ""
         if who := who_obeys_entry(around, entry.name, kind):
             return who
-        return ANOTHER if around in KEYS_IN_GIT else ""
+        return ANOTHER if around in _KEYS_IN_GIT else ""
 
     def _promise(self, name: str) -> _IsRegular | None:
         """What the content of the file `name` in a git folder must be; None for anything."""
@@ -383,6 +387,14 @@ def _is_program(path: str) -> bool:
     with suppress(OSError):
         return os.lstat(path).st_mode & 0o111 != 0
     return False
+
+
+def _find_keys(git: Path) -> Iterator[Path]:
+    """The files and links in the folders with keys of a git folder."""
+    for name in _KEYS_IN_GIT:
+        for entry in entries_in(git / name):
+            if not entry.is_dir(follow_symlinks=False):
+                yield Path(entry)
 
 
 def _find_trees(git: Path) -> Iterator[str]:

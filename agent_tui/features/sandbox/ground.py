@@ -7,6 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from agent_tui.safe_paths import real_path
+
+REPLACED: Final = -1
+"""Instead of a descriptor: something else has the path by now."""
+
 _OPEN: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -45,7 +50,9 @@ class Ground:
             Those that were not returned before, and whether any was replaced that no command can
             move.
         """
-        replaced = {root for root, opened in self._opened.items() if not _is_at(root, opened)}
+        replaced = {
+            root for root, opened in self._opened.items() if not is_at(real_path(root), opened)
+        }
         new = sorted(replaced - self._told)
         self._told |= replaced
         return new, not replaced <= self._movable
@@ -55,9 +62,10 @@ class Ground:
         close_all(self._opened)
 
 
-def _is_at(path: Path, opened: int) -> bool:
+def is_at(path: Path, opened: int) -> bool:
+    """Whether the file or folder at `path`, a link not followed, is the one that is `opened`."""
     try:
-        return os.path.samestat(path.stat(), os.fstat(opened))
+        return os.path.samestat(path.lstat(), os.fstat(opened))
     except OSError:
         return False
 
@@ -65,4 +73,5 @@ def _is_at(path: Path, opened: int) -> bool:
 def close_all(opened: dict[Path, int]) -> None:
     """Close the files `opened`, and forget them."""
     while opened:
-        os.close(opened.popitem()[1])
+        if (descriptor := opened.popitem()[1]) != REPLACED:
+            os.close(descriptor)

@@ -43,24 +43,22 @@ class HeldStore:
         self._roots = roots
         self._contents = contents
 
-    def set_aside(
-        self, path: Path, who: str, before: str = "", content: Path | None = None
-    ) -> HeldFile:
+    def set_aside(self, path: Path, who: str, before: str, source: Path) -> HeldFile:
         """Set aside what is at `path`, or would have got there.
 
         Args:
             path: The file or folder.
             who: Which program reads it.
             before: The digest of the previous content, which is restored.
-            content: The copy inside that would have got there; then `path` is not touched.
+            source: Where it is: if elsewhere, `path` is not touched.
 
         Raises:
             OSError: It is gone, or cannot be moved or copied.
         """
         before = before if is_stored(before) else ""
         aside, kept = self._place(path, who, is_new=not before), self._contents.of(before)
-        if content is not None:
-            copy_entry(content, aside)
+        if source != path:
+            copy_entry(source, aside)
         else:
             with folder_of(path, self._roots) as folder:
                 if kept is None:

@@ -19,60 +19,45 @@ them is theirs in all.
 Each file belongs to the repository that it lies in: a submodule, say, or one within another. The
 work trees of a repository share what is known of it, so one that a command adds has the user's
 versions. A repository that a command creates has none until the user commits in it.
-
-Commands can also write to what git keeps. So what git shows is only searched for a commit with the
-version: that it has the version, and that it has it from the user, is checked by the ids of the
-objects.
 """
 
 import asyncio
 import hashlib
 import os
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.features.sandbox.beneath import list_own, read_own
 from agent_tui.features.sandbox.change_authors import Author
+from agent_tui.features.sandbox.commit_search import CommitSearch
 from agent_tui.features.sandbox.file_contents import FileVersion
-from agent_tui.features.sandbox.named_commits import (
-    MOST_LISTED,
-    NamesStamp,
-    listed_ids,
-    noted_ids,
-    stamp_of,
-)
+from agent_tui.features.sandbox.named_commits import NamesStamp, listed_ids, stamp_of
 from agent_tui.features.sandbox.repository_commits import MOST_BROUGHT, RepositoryCommits
 from agent_tui.features.sandbox.running_commands import BusyMarker
-from agent_tui.features.sandbox.verified_objects import NOTHING, TreeEntry, VerifiedObjects
 from agent_tui.safe_paths import git_entry
 from agent_tui.tools.files.protected import fold_name
-from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
+from agent_tui.tools.git.command import GitSilentError
 from agent_tui.tools.git.places import git_folders
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
-_MOST_BYTES: Final = 50_000_000
 _PATIENCE_S: Final = 3.0
 _SEARCH_S: Final = 8.0
 """The history of one file is searched only when a command changed it. 60,000 commits take up to
 5 s."""
 
 _MOST_COMPARED: Final = 5_000
-_MOST_TRIED: Final = 5
-_MOST_PARENTS: Final = 8
-_MOST_SHOWN: Final = 60
 _RECORD: Final = "references.json"
 _ALL: Final = ("--exclude=refs/replace/*", "--all")
 
 _MOST_TREES: Final = 200
 """Work trees, the nearest first. Asking git about one takes 10 ms, but only if it has moved."""
 
-_HEAD: Final = re.compile(r"(worktree .*)\nHEAD ([0-9a-f]*[1-9a-f][0-9a-f]*)(?:\n.*)?", re.DOTALL)
+_T = TypeVar("_T")
 
 
 class KnownVersions:
@@ -92,7 +77,7 @@ class KnownVersions:
         roots: Iterable[Path],
         folder: Path,
     ) -> None:
-        self._keeper, self._environ = keeper, environ
+        self._search = CommitSearch(keeper, environ)
         self._roots = tuple(roots)
         self._folder = folder
         self._name = os.urandom(8).hex()
@@ -129,11 +114,7 @@ class KnownVersions:
         records = await asyncio.to_thread(self._read_all) if moved and are_persons else ()
         for store, stamp in moved.items():
             self._stamps[store] = stamp  # whatever git answers, it is not called again for this
-            try:
-                async with asyncio.timeout(_PATIENCE_S):
-                    now = await self._refs(store)
-            except (GitSilentError, TimeoutError):
-                now = None
+            now = await _answer(self._search.read_names(store), None, _PATIENCE_S)
             listed: list[str] = []
             if now is None and are_persons and self._read(store).is_unknown:
                 listed = await asyncio.to_thread(listed_ids, store)
@@ -148,7 +129,8 @@ class KnownVersions:
                 await self._learn(store, known, records, set(now.values()))
                 named = known.named
                 if fresh := known.take_users(now):
-                    known.add_brought(await self._list_brought(store, fresh, named, known))
+                    brought = self._list_brought(store, fresh, named, known)
+                    known.add_brought(await _answer(brought, [], _PATIENCE_S))
             self._store(store, known)
 
     async def _learn(
@@ -174,13 +156,8 @@ class KnownVersions:
         """Which of the commits `ids` the repository has; if git is silent, which are in `named`."""
         if not ids:
             return set()
-        words = ("cat-file", "--batch-check=%(objectname)", "--buffer")
-        try:
-            async with asyncio.timeout(_SEARCH_S):
-                printed = await self._ask(store, *words, lines=ids)
-        except (GitSilentError, TimeoutError):
-            return ids & named
-        return ids.intersection(printed.decode().split("\n"))
+        found = self._search.find_existing(store, ids)
+        return await _answer(found, ids & named)
 
     def say(self, author: Author) -> None:
         """Note who names commits in these repositories from now on.
@@ -235,59 +212,55 @@ class KnownVersions:
         if (found := self._known_at(path)) is None:
             return False
         store, name, known = found
-        if known.is_approved(name, version):
-            return True
-        try:
-            async with asyncio.timeout(_SEARCH_S):
-                return await self._is_brought(
-                    store, name, version, known.brought
-                ) or await self._is_in_history(store, name, version, known.trusted)
-        except (GitSilentError, TimeoutError):
-            return False
+        return known.is_approved(name, version) or await _answer(
+            self._has_commit(store, name, version, known), otherwise=False
+        )
+
+    async def _has_commit(
+        self, store: Path, name: Path, version: FileVersion, known: RepositoryCommits
+    ) -> bool:
+        search = self._search
+        return await search.brings(
+            store, name, version, known.brought
+        ) or await search.has_in_history(store, name, version, known.trusted)
 
     async def lack(self, path: Path) -> bool:
         """Whether git removes `path` because of the user's commits: HEAD has no such file.
 
-        Either HEAD is theirs, as after a checkout, or one of their newest commits in its history
-        has none, as after a merge or a rebase. False too if git does not answer in time.
+        False too if git does not answer in time.
         """
         if (found := self._known_at(path)) is None:
             return False
         _, name, known = found
         folders = git_folders(path.parents[len(name.parts) - 1] / ".git")
         git = folders[0] if folders else path.parent
-        words = ("rev-list", "--boundary", "--ignore-missing", "--stdin")
-        try:
-            async with asyncio.timeout(_SEARCH_S):
-                head = (await self._ask(git, "rev-parse", "HEAD^{commit}")).decode().strip()
-                lines = (head, *(f"^{id}" for id in known.users))
-                listed = (await self._ask(git, *words, lines=lines)).decode().split()
-                newest = [id[1:] for id in listed if id.startswith("-")] or [head]
-                objects = await self._read_objects(git, name, (head,))
-                if objects.find(head, name.parts) != NOTHING:
-                    return False
-                for commit in newest[:_MOST_TRIED]:
-                    tips = [*known.trusted, *({commit} & set(known.brought))]
-                    if await self._find_in_history(git, name, commit, tips) == NOTHING:
-                        return True
-        except (GitSilentError, TimeoutError):
-            pass
-        return False
+        lacks = self._search.lacks(git, name, known.trusted, known.brought)
+        return await _answer(lacks, otherwise=False)
 
-    def approve(self, path: Path, version: FileVersion | None) -> None:
+    def approve(
+        self, path: Path, version: FileVersion | None, now: FileVersion | None = None
+    ) -> None:
         """Note which version of `path` the user approved of last, in all work trees. Blocking.
 
-        None if they want another since, in this work tree.
+        Args:
+            path: The file.
+            version: The version; None if they want another since, in this work tree.
+            now: That one, if there is one.
 
         Raises:
             OSError: Our folder cannot be used.
         """
-        found = self._known_at(path)
-        if found is not None and (version is not None or found[2].has_approval(found[1])):
-            store, name, _ = found
-            known = self._read(store)
-            known.approve(name, version)
+        if (found := self._known_at(path)) is None:
+            return
+        store, name, known = found
+        if version or known.has_approval(name) or (now and known.is_withdrawn(name, now)):
+            known.approve(name, version, now)
             self._store(store, known)
+
+    def is_withdrawn(self, path: Path, version: FileVersion) -> bool:
+        """Whether the user allowed this version of `path`, and wants another since. Blocking."""
+        found = self._known_at(path)
+        return found is not None and found[2].is_withdrawn(found[1], version)
 
     async def commit_with(self, path: Path, version: FileVersion) -> str:
         """A commit of anybody that a reference leads to, and that brings this version of `path`.
@@ -300,18 +273,14 @@ class KnownVersions:
         """
         if (found := self._known_at(path)) is None:
             return ""
-        store, name, known = found
+        return await _answer(self._describe_bringing(*found, version), otherwise="")
+
+    async def _describe_bringing(
+        self, store: Path, name: Path, known: RepositoryCommits, version: FileVersion
+    ) -> str:
         tips = [f"^{id}" for id in known.trusted]  # what these have is the user's
-        try:
-            async with asyncio.timeout(_SEARCH_S):
-                commits = await self._find_bringing(store, name, version, tips, *_ALL)
-                if not commits:
-                    return ""
-                shown = ("show", "--no-patch", "--format=%h%x00%s", commits[0])
-                id, _, subject = os.fsdecode(await self._ask(store, *shown)).partition("\0")
-                return f"{id} ({subject.strip()[:_MOST_SHOWN]})"
-        except (GitSilentError, TimeoutError):
-            return ""
+        commits = await self._search.find_bringing(store, name, version, tips, *_ALL)
+        return await self._search.describe(store, commits[0]) if commits else ""
 
     def _known_at(self, path: Path) -> tuple[Path, Path, RepositoryCommits] | None:
         """The repository of `path`, its name there, and what is known; None if none is the user's.
@@ -334,177 +303,23 @@ class KnownVersions:
         old as a foreign one was made from it, by a rebase or ``commit --amend``. Git keeps the time
         of the author then, but tidies the name, so names say nothing.
         """
-        try:
-            async with asyncio.timeout(_PATIENCE_S):
-                commits = await self._list_commits(store, MOST_BROUGHT, fresh, named)
-                objects = await self._read_commits(store, (*fresh, *commits))
-                around = known.foreign or ()
-                foreign = await self._list_commits(store, _MOST_COMPARED, around, known.trusted)
-                others = set(foreign) - set(known.brought)
-                times = (await self._read_commits(store, others)).times_of(others)
-        except (GitSilentError, TimeoutError):
-            return []
+        search = self._search
+        commits = await search.list_commits(store, MOST_BROUGHT, fresh, named)
+        objects = await search.read_commits(store, (*fresh, *commits))
+        around = known.foreign or ()
+        foreign = await search.list_commits(store, _MOST_COMPARED, around, known.trusted)
+        others = set(foreign) - set(known.brought)
+        times = (await search.read_commits(store, others)).times_of(others)
         if None in times:
             return []
         history = objects.history_of(fresh)
         return [id for id in commits if id in history and times.isdisjoint(objects.times_of((id,)))]
 
-    async def _list_commits(
-        self, store: Path, most: int, tips: Iterable[str], without: Iterable[str]
-    ) -> list[str]:
-        """The commits in the history of `tips`, but in none of `without`, the newest first.
 
-        Raises:
-            GitSilentError: Git does not answer.
-        """
-        words = ("rev-list", f"--max-count={most}", "--ignore-missing", "--stdin")
-        lines = (*tips, *(f"^{id}" for id in without))
-        return (await self._ask(store, *words, lines=lines)).decode().split()
-
-    async def _read_commits(self, store: Path, ids: Iterable[str]) -> VerifiedObjects:
-        """The commits with these `ids`.
-
-        Raises:
-            GitSilentError: Git does not answer.
-        """
-        printed = await self._ask(store, "cat-file", "--batch", lines=dict.fromkeys(ids))
-        return await asyncio.to_thread(VerifiedObjects, printed)
-
-    async def _is_brought(
-        self, store: Path, name: Path, version: FileVersion, brought: Sequence[str]
-    ) -> bool:
-        """Whether one of the commits `brought` has this version of `name`, but no parent of it.
-
-        Raises:
-            GitSilentError: Git does not answer.
-        """
-        if not brought:
-            return False
-        commits = await self._find_bringing(store, name, version, brought, "--no-walk=unsorted")
-        for commit in commits[:_MOST_TRIED]:
-            parents = [f"{commit}^{number}" for number in range(1, _MOST_PARENTS + 1)]
-            objects = await self._read_objects(store, name, (commit, *parents))
-            entry = objects.find(commit, name.parts)
-            if entry and version.is_in(*entry) and objects.is_new(commit, name.parts):
-                return True
-        return False
-
-    async def _is_in_history(
-        self, store: Path, name: Path, version: FileVersion, tips: Sequence[str]
-    ) -> bool:
-        """Whether a commit of the history of `tips` has this version of `name`.
-
-        Raises:
-            GitSilentError: Git does not answer.
-        """
-        commits = await self._find_bringing(store, name, version, tips) if tips else []
-        if not commits:
-            return False
-        entry = await self._find_in_history(store, name, commits[0], tips)
-        return entry is not None and version.is_in(*entry)
-
-    async def _find_in_history(
-        self, store: Path, name: Path, commit: str, tips: Sequence[str]
-    ) -> TreeEntry | None:
-        """The entry of `name` in a `commit` of the history of `tips`; `NOTHING` if it has none.
-
-        None if it is not in their history, or that is not known.
-
-        Raises:
-            GitSilentError: Git does not answer.
-        """
-        way = ("rev-list", "--ancestry-path", "--ignore-missing", "--stdin")
-        later = await self._ask(store, *way, lines=(*tips, f"^{commit}"))
-        objects = await self._read_objects(store, name, (commit,), *tips, *later.decode().split())
-        is_in = commit in objects.history_of(tips)
-        return objects.find(commit, name.parts) if is_in else None
-
-    async def _find_bringing(
-        self, store: Path, name: Path, version: FileVersion, tips: Iterable[str], *options: str
-    ) -> list[str]:
-        """The commits in a history that bring this version of `name`: no parent has it.
-
-        Raises:
-            GitSilentError: Git does not answer.
-        """
-        history = await self._ask(
-            store,
-            *("--literal-pathspecs", "log", "--format=%H", "--raw", "--no-abbrev", "--no-renames"),
-            *("--no-ext-diff", "--no-textconv", "--full-history", "-c", "-z", "--ignore-missing"),
-            *options,
-            *("--stdin", "--", str(name)),  # ids of commits that git removed since are passed over
-            lines=tips,
-        )
-        return [id for id, entry in _parse(history) if version.is_in(*entry)]
-
-    async def _read_objects(
-        self, store: Path, name: Path, commits: Iterable[str], *more: str
-    ) -> VerifiedObjects:
-        """The objects of `commits` with the folders around `name` in them, and `more` objects.
-
-        Raises:
-            GitSilentError: Git does not answer.
-        """
-        folders = [each.as_posix() for each in list(name.parents)[-2::-1]]
-        ids = [
-            id
-            for commit in commits
-            for id in (commit, f"{commit}^{{tree}}", *(f"{commit}:{each}" for each in folders))
-        ]
-        printed = await self._ask(store, "cat-file", "--batch", lines=(*ids, *more))
-        return await asyncio.to_thread(VerifiedObjects, printed)
-
-    async def _ask(self, store: Path, *words: str, lines: Iterable[str] = ()) -> bytes:
-        return await ask_git(
-            self._keeper,
-            git_argv(f"--git-dir={store}", *words),
-            store,
-            self._environ,
-            stdin=os.fsencode("".join(f"{line}\n" for line in lines)),
-            most_bytes=_MOST_BYTES,
-        )
-
-    async def _refs(self, store: Path) -> dict[str, str] | None:
-        """What each reference and each work tree's HEAD points to, and what else names commits.
-
-        None if there are too many references.
-
-        Raises:
-            GitSilentError: Git does not answer.
-        """
-        answer = await self._ask(
-            store,
-            "for-each-ref",
-            f"--count={MOST_LISTED + 1}",
-            "--format=%(objectname) %(refname)",
-        )
-        trees = await self._ask(store, "worktree", "list", "--porcelain")
-        lines = [line.split(" ", 1) for line in os.fsdecode(answer).splitlines()]
-        refs = {line[1]: line[0] for line in lines if len(line) == 2}
-        if len(refs) > MOST_LISTED:
-            return None
-        for tree in os.fsdecode(trees).split("\n\n"):
-            if (found := _HEAD.fullmatch(tree.strip())) is not None:
-                refs[found[1]] = found[2]
-        noted = await asyncio.to_thread(lambda: list(noted_ids(store)))
-        return refs | {f"noted {id}": id for id in noted}
-
-
-def _parse(history: bytes) -> Iterator[tuple[str, TreeEntry]]:
-    """Each commit and its entry in ``log --format=%H --raw -c -z``.
-
-    A change is ``:mode mode id id status``, and a name in the next part. That of a merge has more
-    colons, as many as it has parents, and one more mode and id than these.
-    """
-    commit, is_name = "", False
-    for part in history.split(b"\0"):
-        change = part.strip()
-        parents = len(change) - len(change.lstrip(b":"))
-        if is_name:
-            is_name = False
-        elif parents:
-            is_name = True
-            words = change.decode("ascii", "replace").split(" ")
-            yield commit, TreeEntry(words[parents], words[2 * parents + 1])
-        elif change:
-            commit = change.decode("ascii", "replace")
+async def _answer(answer: Awaitable[_T], otherwise: _T, patience_s: float = _SEARCH_S) -> _T:
+    """The `answer` of git, or `otherwise` if it does not give one in time."""
+    try:
+        async with asyncio.timeout(patience_s):
+            return await answer
+    except (GitSilentError, TimeoutError):
+        return otherwise

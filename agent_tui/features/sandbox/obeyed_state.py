@@ -1,18 +1,16 @@
 """What outside programs follow in the working folders: as it is, and as it was approved."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, PlainSerializer
 
-from agent_tui.atomic_files import replace_private_file
-from agent_tui.features.sandbox.beneath import read_own
 from agent_tui.features.sandbox.file_contents import EMPTY, OTHER, is_link_digest, is_stored
+from agent_tui.features.sandbox.git_repository import GitRepository
 from agent_tui.features.sandbox.project_walk import WalkFindings
 from agent_tui.safe_paths import is_folder, is_link
 from agent_tui.tools.git.settings import ControlKind
@@ -66,8 +64,7 @@ class Look:
 
     Args:
         found: What the walk found.
-        hooks_paths: The hooks folder that the user's own settings name for each repository; empty
-            for none.
+        repositories: That of each ``.git``.
         gits: The git folders of all repositories.
         named: Those of the uppermost followed files and folders that are found by their names.
         nodes: The uppermost followed files and folders.
@@ -80,7 +77,7 @@ class Look:
     """
 
     found: WalkFindings
-    hooks_paths: Mapping[Path, str] = field(default_factory=dict[Path, str])
+    repositories: Sequence[GitRepository] = ()
     gits: AbstractSet[Path] = frozenset()
     named: AbstractSet[Path] = frozenset()
     nodes: dict[Path, Node] = field(default_factory=dict[Path, Node])
@@ -228,50 +225,6 @@ class Approved(BaseModel):
         self.take((path, "") for path in gone)
         self.files |= {path: EMPTY for path in now if now[path] == EMPTY}
         return gone
-
-
-class ApprovedFile:
-    """Reads and writes the state only if it has changed: this is done for each command.
-
-    Args:
-        file: The file.
-    """
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-        self._text = b""
-        self._stamp = 0, 0
-
-    @property
-    def is_written(self) -> bool:
-        """Whether this program has written it."""
-        return bool(self._text)
-
-    def read(self, known: Approved) -> Approved | None:
-        """The state in the file: `known`, if this program wrote it last; None if there is none."""
-        if self._stamp_now() == self._stamp:
-            return known
-        with suppress(OSError, ValueError):
-            return Approved.model_validate_json(read_own(self._file))
-        return None
-
-    def write(self, state: Approved) -> None:
-        """Store `state`.
-
-        Raises:
-            OSError: It cannot be written.
-        """
-        text = state.model_dump_json().encode()
-        if text != self._text or self._stamp_now() != self._stamp:
-            replace_private_file(self._file, text)
-            self._text, self._stamp = text, self._stamp_now()
-
-    def _stamp_now(self) -> tuple[int, int]:
-        try:
-            status = self._file.stat()
-        except OSError:
-            return 0, 1
-        return status.st_ino, status.st_mtime_ns
 
 
 def _may_be_back(path: Path, digest: str, around: AbstractSet[Path]) -> bool:

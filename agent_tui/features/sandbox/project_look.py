@@ -17,7 +17,7 @@ from agent_tui.features.sandbox.file_contents import (
     may_hold_work_trees,
     work_trees_in,
 )
-from agent_tui.features.sandbox.git_controls import controls_of, covers_of, named_in_tree
+from agent_tui.features.sandbox.git_repository import GitRepository
 from agent_tui.features.sandbox.git_state import ANOTHER
 from agent_tui.features.sandbox.obeyed_state import Look, Node, Protection
 from agent_tui.features.sandbox.project_walk import ProjectWalk
@@ -25,7 +25,6 @@ from agent_tui.features.sandbox.repository_makers import RepositoryMakers
 from agent_tui.features.sandbox.tracked_files import TrackedFiles
 from agent_tui.safe_paths import is_file, is_folder, is_link, trace_links
 from agent_tui.tools.files.obeyed import is_only_read
-from agent_tui.tools.git.places import is_linked_tree, repositories_of, tops_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,8 @@ class ProjectLook:
         """
         look = Look(self.walk.look())
         obeyed, gits = look.found.obeyed, look.found.gits
-        look.hooks_paths = {entry: self.tracked.hooks_path(entry) for entry in gits}
-        look.gits = {git for entry in gits for git in repositories_of(entry)}
+        look.repositories = [GitRepository(git, self.tracked.hooks_path(git)) for git in gits]
+        look.gits = {git for each in look.repositories for git in each.folders}
         look.named = frozenset(obeyed)
         bare, named = self._follow_all(look)
         files = [path for path in obeyed if not is_folder(path)]
@@ -106,9 +105,9 @@ class ProjectLook:
             made: Each ``.git`` that commands made: they may remove it.
         """
         paths = [path for path, node in look.nodes.items() if node.way == "mounted"]
-        for entry in look.found.gits if self.has_mounts else ():
-            if entry not in made and not self.walk.is_rebuilt(entry.parent):
-                covers = map(_real, covers_of(entry, look.hooks_paths[entry]))
+        for each in look.repositories if self.has_mounts else ():
+            if each.entry not in made and not self.walk.is_rebuilt(each.entry.parent):
+                covers = map(_real, each.covers)
                 paths += (path for path in covers if not _is_in(look.found.obeyed, path))
         for path in paths:
             with suppress(OSError, RuntimeError):
@@ -130,14 +129,14 @@ class ProjectLook:
                 who = obeyed.pop(path)
                 obeyed.update((each, who) for each in entries_of(path) if each != trees)
         named, trees, in_trees = dict[Path, str](), set[Path](), set[Path]()
-        for entry in look.found.gits:
-            names = set(named_in_tree(entry, look.hooks_paths[entry]))
+        for each in look.repositories:
+            names = set(each.find_named_in_tree())
             named |= dict.fromkeys(names, "git")
-            if is_linked_tree(entry) and self._is_below(entry.parent):
-                trees.add(entry.parent)
+            if each.is_linked and self._is_below(each.entry.parent):
+                trees.add(each.entry.parent)
                 in_trees |= names
         users = self.tracked.user_settings()
-        tops = (top for entry in look.found.gits for top in tops_of(entry))
+        tops = (top for each in look.repositories for top in each.tops)
         programs = filter(is_file, users.programs_in(tops))
         named |= dict.fromkeys((*users.files, *users.templates, *programs), "git")
         named |= {link: f"what reads {link}" for link in self.linked.values()}
@@ -196,8 +195,8 @@ class ProjectLook:
         look.controls = dict.fromkeys(found.shared, "shared")
         look.controls |= dict.fromkeys(found.irregular, "irregular")
         look.controls |= dict.fromkeys(found.ways, "way")
-        for entry in found.gits:
-            for path, kind in controls_of(entry, look.hooks_paths[entry]):
+        for each in look.repositories:
+            for path, kind in each.find_controls():
                 is_known = kind == "head" and path in look.controls
                 if not is_known and look.node_of(path) is None:
                     look.controls[path] = kind

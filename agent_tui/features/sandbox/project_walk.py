@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 
 from agent_tui.features.sandbox.beneath import folder_of, open_up
 from agent_tui.features.sandbox.git_state import (
-    KEYS_IN_GIT,
     GitState,
     ListStamp,
     find_gits,
@@ -32,7 +31,6 @@ from agent_tui.tools.files.protected import (
     is_where_keys_are,
     may_hold_key,
 )
-from agent_tui.tools.git.places import repositories_of
 from agent_tui.tools.git.token_settings import read_settings
 
 MOST_FOLDERS: Final = 250_000
@@ -222,8 +220,7 @@ class ProjectWalk:
         opening = partial(self._open, is_first=is_first)
         while (state := self._state.look(found.gits, opening, is_first=is_first)).gits:
             found.gits.extend(state.gits)
-        for git in dict.fromkeys(chain.from_iterable(map(repositories_of, found.gits))):
-            found.secrets.extend(path for name in KEYS_IN_GIT for path in _files_in(git / name))
+        found.secrets.extend(state.keys)
         found.irregular.extend(state.irregular)
         found.obeyed.update(state.obeyed)
         found.shared.update(state.shared)
@@ -356,10 +353,3 @@ class ProjectWalk:
     def _is_filled(self, path: str) -> bool:
         """Whether `path` is one of `REBUILT_FOLDERS`, or in one."""
         return not REBUILT_FOLDERS.isdisjoint(self._names_below_root(path))
-
-
-def _files_in(folder: Path) -> Iterable[Path]:
-    """The files and links in a folder; none if it cannot be listed."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        return [Path(entry) for entry in entries if not entry.is_dir(follow_symlinks=False)]
-    return ()

@@ -16,6 +16,7 @@ from agent_tui.features.sandbox.obeyed_state import FsText
 _MOST_TRUSTED: Final = 100_000
 MOST_BROUGHT: Final = 50_000
 _MOST_APPROVED: Final = 1_000
+_MOST_WITHDRAWN: Final = 20
 _MOST_FOREIGN: Final = 20_000
 """Ids; a command that commits adds one or two. With more, no later commit of the user's counts."""
 
@@ -30,6 +31,7 @@ class RepositoryCommits(BaseModel):
         foreign: What was named while commands ran; None if that was too much.
         approvals: What the user last said of files of others, the newest first: for each name, the
             digest of the version that they allowed; empty if they want none of them any more.
+        withdrawn: For each of these names, what they allowed before, the newest first.
         last: Each name when it was last known what they are; None if commands may have changed
             them since.
     """
@@ -39,6 +41,7 @@ class RepositoryCommits(BaseModel):
     brought: list[str] = []
     foreign: list[str] | None = []
     approvals: dict[FsText, str] = {}
+    withdrawn: dict[FsText, list[str]] = {}
     last: dict[FsText, str] | None = {}
 
     @property
@@ -103,15 +106,31 @@ class RepositoryCommits(BaseModel):
         """Note that the user made or fetched `commits`, the newest first."""
         self.brought = _merge(commits, self.brought)[:MOST_BROUGHT]
 
-    def approve(self, name: Path, version: FileVersion | None) -> None:
-        """Note that the user allows this version of `name`, and none that they did before."""
-        self.approvals.pop(os.fspath(name), None)
-        words = {os.fspath(name): _digest(version), **self.approvals}
+    def approve(
+        self, name: Path, version: FileVersion | None, now: FileVersion | None = None
+    ) -> None:
+        """Note that the user allows this version of `name`, and none that they did before.
+
+        Args:
+            name: The file.
+            version: The version; None if they want none of them.
+            now: What they have instead, if anything.
+        """
+        key, wanted = os.fspath(name), _digest(version)
+        before = (self.approvals.pop(key, ""), *self.withdrawn.get(key, ()))
+        words = {key: wanted, **self.approvals}
         self.approvals = dict(islice(words.items(), _MOST_APPROVED))
+        kept = [each for each in before if each not in ("", wanted, _digest(now))]
+        withdrawn = {**self.withdrawn, key: kept[:_MOST_WITHDRAWN]}
+        self.withdrawn = {each: withdrawn[each] for each in self.approvals if withdrawn.get(each)}
 
     def has_approval(self, name: Path) -> bool:
         """Whether the user allows any version of `name`."""
         return bool(self.approvals.get(os.fspath(name)))
+
+    def is_withdrawn(self, name: Path, version: FileVersion) -> bool:
+        """Whether the user allowed this version of `name`, and another one since."""
+        return _digest(version) in self.withdrawn.get(os.fspath(name), ())
 
     def is_approved(self, name: Path, version: FileVersion) -> bool:
         """Whether the user allows this version of `name`."""

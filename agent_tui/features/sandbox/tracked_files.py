@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from agent_tui.errors import ToolError
 from agent_tui.safe_paths import git_entry
 from agent_tui.tools.git.command import git_argv, object_id
-from agent_tui.tools.git.places import index_stamp, repositories_of
+from agent_tui.tools.git.places import git_folders, index_stamp
 from agent_tui.tools.git.user_settings import (
     Stamps,
     UserSettings,
@@ -87,7 +87,7 @@ class TrackedFiles:
         """
         if not (hooks := self.user_settings().hooks):
             return ""
-        gits = list(repositories_of(entry))[:1]
+        gits = (git_folders(entry) or ())[:1]
         stamps = stamps_of(git / name for git in gits for name in ("config", "HEAD"))
         if (known := self._hooks.get(entry)) is None or known[0] != stamps:
             folder = entry.parent if entry.name == ".git" else entry

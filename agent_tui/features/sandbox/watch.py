@@ -17,15 +17,17 @@ by the user alone. What changed while only jobs ran, or after the user replaced 
 be theirs: it stays, and they are asked. Only what changed during a command is set aside at once.
 
 After a command, `project_look` reads the current state once, `change_finder` compares it with what
-may be there, `change_authors` says who made each change, `change_judge` decides, and
-`change_applier` carries that out. That may lead to files that nothing led to, so all of this is
-repeated until nothing is written. What then differs from what was approved is in question. Both are
-on disk while commands run: after ``kill -9`` the next conversation in the folder compares with it.
+may be there, `change_authors` says who made each change, `provenance` whose content it is,
+`change_judge` decides, and `change_applier` carries that out. That may lead to files that nothing
+led to, so all of this is repeated until nothing is written. What then differs from what was
+approved is in question. Both are on disk while commands run: after ``kill -9`` the next
+conversation in the folder compares with it.
 """
 
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,11 +39,10 @@ from agent_tui.features.sandbox.approved_state import ApprovedState
 from agent_tui.features.sandbox.beneath import remove_folder, reopen, separate
 from agent_tui.features.sandbox.change_applier import ChangeApplier
 from agent_tui.features.sandbox.change_authors import Author, any_of
-from agent_tui.features.sandbox.change_finder import Change, find_changes
-from agent_tui.features.sandbox.change_judge import Case, ChangeJudge, Decision
+from agent_tui.features.sandbox.change_finder import find_changes
+from agent_tui.features.sandbox.change_judge import Case, Decision, decide, is_reached, why_decide
 from agent_tui.features.sandbox.file_contents import FileContents
 from agent_tui.features.sandbox.folder_copies import FolderCopies
-from agent_tui.features.sandbox.git_index import INDEX
 from agent_tui.features.sandbox.ground import Ground
 from agent_tui.features.sandbox.held import HeldStore
 from agent_tui.features.sandbox.hidden import HiddenFiles
@@ -50,6 +51,7 @@ from agent_tui.features.sandbox.named_commits import NamesStamp
 from agent_tui.features.sandbox.plan import Covers
 from agent_tui.features.sandbox.project_look import ProjectLook
 from agent_tui.features.sandbox.project_walk import MOST_FOLDERS, ProjectWalk
+from agent_tui.features.sandbox.provenance import Provenance
 from agent_tui.features.sandbox.running_commands import RunningCommands
 from agent_tui.features.sandbox.tracked_files import TrackedFiles
 from agent_tui.safe_paths import is_folder, real_path
@@ -161,9 +163,11 @@ class ObeyedWatch:
         )
         self._copies = FolderCopies(own_copies, contents, self._roots)
         self.hidden = HiddenFiles(environ, keeper)
-        self._state = ApprovedState(folder / "approved.json", project, self._copies, self.hidden)
         self._versions = KnownVersions(keeper, environ, working, repositories)
-        self._judge = ChangeJudge(contents, self._versions, self._roots)
+        self._provenance = Provenance(contents, self._versions)
+        self._state = ApprovedState(
+            folder / "approved.json", project, self._copies, self.hidden, self._provenance
+        )
         self._store = HeldStore(held, self._roots, contents)
         self._applier = ChangeApplier(contents, self._store, tracked, self._roots)
         self._ground = Ground(working, unchecked)
@@ -208,7 +212,7 @@ class ObeyedWatch:
                     await self._settle(since)
                 elif moved:
                     await self._versions.note(moved, are_persons=True)
-                    await asyncio.to_thread(self._take_users)
+                    await asyncio.to_thread(self._state.take_users)
             if self._running.author == "user":
                 self._ground.note()
             self._running.commands += 1
@@ -313,7 +317,7 @@ class ObeyedWatch:
                 mode = int(now.rpartition("-")[2], 8) if contents.of(now) else 0o644
                 digest = "" if content is None else contents.keep(content, mode)
                 self._state.approved.take([(path, digest)])
-        self._note_words(written)
+        self._state.note_words(written)
         self._state.store()
 
     def _let_stay(self, held: HeldFile) -> None:
@@ -325,11 +329,7 @@ class ObeyedWatch:
         else:
             self._store.put_in_place(held)
         self._running.unsettled = any_of(self._running.unsettled, "either")
-        self._state.approved.take(held.files)
-        self._note_words(path for path, _ in held.files)
-        self._state.store()
-        for path, digest in held.files:  # in all work trees of its repository
-            self._versions.approve(path, self._applier.contents.version_of(digest))
+        self._state.allow(held.files)
 
     def _take_back(self, held: HeldFile) -> HeldFile:
         """Make the disk as it was approved, whatever is there by now."""
@@ -346,7 +346,7 @@ class ObeyedWatch:
             for change in changes:
                 if not change.is_deletion:
                     with suppress(FileNotFoundError):  # a job was faster
-                        moved.append(self._set_aside(change, held.who))
+                        moved.append(self._applier.set_aside(change, held.who, state))
             lost = {change.path for change in changes} | (asked.keys() - state.asked.keys())
             for path in lost & state.files.keys():
                 if not os.path.lexists(path):
@@ -357,15 +357,6 @@ class ObeyedWatch:
         self._running.unsettled = any_of(self._running.unsettled, "either")
         self._state.store()
         return next((each for each in moved if each.path == held.path), (*moved, held)[0])
-
-    def _set_aside(self, change: Change, why: str) -> HeldFile:
-        state = self._state.approved
-        held, ours = self._applier.set_aside(change, why, state.standing)
-        if ours:
-            state.take_harmless([(change.path, ours)])
-        if change.control == "irregular" and change.path.name == INDEX and not state.asked:
-            held = self._applier.replace_index(held)
-        return held
 
     async def close(self) -> None:
         """Close the watch once no command runs or will run. What jobs left is judged before.
@@ -401,37 +392,19 @@ class ObeyedWatch:
         if (others := self._take_up()) != "user":
             self._state.authors.note(())
         since = any_of(others, self._running.changes_since())
-        is_first = others == "user" and not self._state.file.is_written
+        is_first = others == "user" and not self._state.is_stored
         if any_of(since, self._running.author) != "user" and not is_first:
             return since, {}
         self._state.is_unclear = since != "user"
         moved = self._versions.find_moved(self._state.look().found.gits)
         if not moved:
-            self._take_users()
+            self._state.take_users()
         return None, moved
 
     def _say(self) -> None:
         """Tell other programs who changes files by now, here and in the repositories."""
         self._running.say()
         self._versions.say(self._running.author)
-
-    def _take_users(self) -> None:
-        for path in self._state.take_users():
-            self._versions.approve(path, None)
-
-    def _note_words(self, paths: Iterable[Path]) -> None:
-        """Note that the user wants what is approved at `paths` by now, and nothing from before."""
-        for path in paths:
-            self._state.approved.note_word(path)
-            self._versions.approve(path, None)
-
-    def _forget(self, replaced: Iterable[Path]) -> None:
-        """Forget what was approved in folders that the user replaced.
-
-        They want what is not in the new ones as little as what they delete.
-        """
-        forgotten = self._state.approved.forget(filter(is_folder, replaced))
-        self._note_words(path for path in forgotten if not os.path.lexists(path))
 
     def _take_up(self) -> Author:
         """Read the state stored on disk; returns who may have changed files in other programs."""
@@ -500,7 +473,7 @@ class ObeyedWatch:
         self._notices += map(_MOVED.format, replaced)
         if is_by_user:  # what is new there is not from commands, and what is gone was elsewhere
             since = "either"
-            await asyncio.to_thread(self._forget, replaced)
+            await asyncio.to_thread(state.forget, replaced)
         author = since
         leader = "either" if running.unsettled == "either" else any_of(since, "either")
         for _ in range(_MOST_LOOKS):
@@ -515,7 +488,7 @@ class ObeyedWatch:
                 if case.change.is_in_copy and source in held:
                     continue
                 try:
-                    decided = await self._judge.decide(case, state.approved, aside, is_over=is_over)
+                    decided = await self._decide(case, aside, is_over=is_over)
                     is_written |= await asyncio.to_thread(self._apply, *decided, aside, brought)
                     held |= {source} if decided[0] == "set aside" else set()
                 except OSError as error:  # nothing else stays in place because of it
@@ -524,7 +497,7 @@ class ObeyedWatch:
             self._copies.settle()
             running.unsettled = "commands" if failures else "either" if is_written else "user"
             if not is_written:
-                await asyncio.to_thread(self._take_rest, since)
+                await asyncio.to_thread(state.take_rest, since)
                 break
             author = running.changes_since(ending=ending)
         await asyncio.to_thread(state.finish, since)
@@ -552,18 +525,24 @@ class ObeyedWatch:
                 author = "commands"
             else:
                 author = state.authors.author_of(change.path, author)
-            if (case := self._judge.open_case(change, author)) is not None:
-                cases.append(case)
+            was = self._applier.contents.bytes_of(change.before)
+            why = "" if author == "user" else why_decide(change, self._roots, was)
+            if why:
+                cases.append(Case(change, author, why))
                 continue
             state.approved.take_harmless(change.files)
             if author == "user":
-                self._note_words(path for path, _ in change.files)
+                state.note_words(path for path, _ in change.files)
         return cases, moved
 
-    def _take_rest(self, since: Author) -> None:
-        """Take in what nobody need decide on. What only commands can have deleted may be back."""
-        gone, authors = self._state.approved.take_rest(self._state.last.files), self._state.authors
-        self._note_words(path for path in gone if authors.author_of(path, since) != "commands")
+    async def _decide(
+        self, case: Case, aside: AbstractSet[Path], *, is_over: bool
+    ) -> tuple[Decision, Case]:
+        approved = self._state.approved
+        if not is_reached(case.change, approved, aside):
+            return "leave", case
+        origin = await self._provenance.find_origin(case.change, approved)
+        return decide(case, origin, approved, is_over=is_over)
 
     def _apply(self, decision: Decision, case: Case, aside: set[Path], brought: list[Path]) -> bool:
         """Carry out what was decided on a change, and note it in `aside` and `brought`.
@@ -595,7 +574,7 @@ class ObeyedWatch:
             case "set aside":
                 aside.add(change.path)
                 with suppress(FileNotFoundError):  # another program was faster
-                    self._pending.append(self._set_aside(change, why))
+                    self._pending.append(self._applier.set_aside(change, why, approved))
             case _:
                 assert_never(decision)
         return decision in ("bring", "restore", "set aside")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.features.sandbox.git_controls import covers_of
+from agent_tui.features.sandbox.git_repository import GitRepository
 from agent_tui.tools.git.named_files import is_followed
 from agent_tui.tools.git.settings import find_named_paths
 from agent_tui.tools.git.user_settings import read_user_settings, user_files
@@ -52,7 +52,7 @@ def test_an_empty_path_names_no_template_and_no_hooks(
     (git / "config").write_text(settings)
     (git.parent / "pre-commit").touch()
     assert not is_followed(git.parent / "pre-commit", home)
-    assert set(covers_of(git)) <= {git / "config"}
+    assert set(GitRepository(git).covers) <= {git / "config"}
 
 
 def test_a_path_in_settings_is_followed_wherever_a_line_ends(tmp_path: Path):
@@ -73,4 +73,4 @@ def test_a_command_that_nobody_writes_names_few_files_and_breaks_nothing(
     (top / ".git/HEAD").write_text("ref: refs/heads/main\n")
     (top / ".git/config").write_text(f"[core]\n\tpager = {command}\n")
     assert is_followed(top / "tools/x", top) == ("tools/x" in command)
-    assert len(set(covers_of(top / ".git"))) < 1_000
+    assert len(set(GitRepository(top / ".git").covers)) < 1_000

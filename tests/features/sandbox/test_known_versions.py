@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.features.sandbox import known_versions, named_commits
+from agent_tui.features.sandbox import commit_search, known_versions, named_commits
 from tests.support.watched_folder import WatchedFolder
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="uses git")
@@ -80,7 +80,7 @@ async def test_no_forged_history_makes_a_version_known(place: WatchedFolder, com
 async def test_a_reference_that_a_command_hides_among_many_is_never_the_persons(
     place: WatchedFolder, monkeypatch: pytest.MonkeyPatch, is_packed: bool
 ):
-    monkeypatch.setattr(known_versions, "MOST_LISTED", 50)
+    monkeypatch.setattr(commit_search, "MOST_LISTED", 50)
     monkeypatch.setattr(named_commits, "MOST_LISTED", 50)
     await place.run("true")
     many = (
@@ -422,7 +422,7 @@ async def test_what_a_command_clones_stays_the_persons_in_their_own_repositories
 async def test_what_was_there_before_the_first_command_counts_with_too_many_references(
     place: WatchedFolder, monkeypatch: pytest.MonkeyPatch, is_packed: bool
 ):
-    monkeypatch.setattr(known_versions, "MOST_LISTED", 50)
+    monkeypatch.setattr(commit_search, "MOST_LISTED", 50)
     monkeypatch.setattr(named_commits, "MOST_LISTED", 50)
     place.outside(
         "for i in $(seq 60); do echo create refs/tags/$i HEAD; done | git update-ref --stdin;"

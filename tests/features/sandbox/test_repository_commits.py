@@ -131,3 +131,21 @@ def test_the_oldest_words_of_the_user_are_forgotten(monkeypatch: pytest.MonkeyPa
     for name in "abac":
         commits.approve(Path(name), _X)
     assert list(commits.approvals) == ["c", "a"]
+
+
+def test_what_the_user_allowed_before_is_withdrawn_until_they_have_it_again():
+    commits = RepositoryCommits()
+    commits.approve(Path("a"), _X)
+    commits.approve(Path("a"), None, _Y)
+    commits = _stored(commits)
+    assert commits.is_withdrawn(Path("a"), _X)
+    assert not commits.is_withdrawn(Path("a"), _Y)
+    assert not commits.is_withdrawn(Path("b"), _X)
+    commits.approve(Path("a"), None, _X)
+    assert not commits.is_withdrawn(Path("a"), _X)
+    commits.approve(Path("a"), _X)
+    commits.approve(Path("a"), _Y)
+    assert commits.is_withdrawn(Path("a"), _X)
+    commits.approve(Path("a"), _X)
+    assert not commits.is_withdrawn(Path("a"), _X)
+    assert commits.is_withdrawn(Path("a"), _Y)

@@ -14,7 +14,7 @@ import pytest
 from agent_tui.errors import ToolError
 from agent_tui.features.sandbox import project_walk
 from agent_tui.features.sandbox.beneath import remove_folder
-from agent_tui.features.sandbox.git_controls import covers_of
+from agent_tui.features.sandbox.git_repository import GitRepository
 from agent_tui.features.sandbox.held import HeldStore
 from agent_tui.features.sandbox.project_walk import ProjectWalk, WalkFindings
 from agent_tui.file_locks import lock_descriptor
@@ -1749,7 +1749,7 @@ def test_a_walk_finds_what_outside_programs_follow(tmp_path: Path):
     (tmp_path / "node_modules" / "a" / ".vscode").mkdir(parents=True)
     (tmp_path / "CLAUDE.md").symlink_to("sub/.claude/y")
     found = ProjectWalk([tmp_path]).look()
-    covers = [path for entry in found.gits for path in covers_of(entry)]
+    covers = [path for entry in found.gits for path in GitRepository(entry).covers]
     assert {str(path.relative_to(tmp_path)) for path in (*found.obeyed, *covers)} == {
         *(".vscode", ".git/hooks", ".git/config", "sub/.claude", "sub/.git/config"),
         "CLAUDE.md",

@@ -288,3 +288,29 @@ async def test_once_nothing_will_run_no_working_file_is_open(place: WatchedFolde
     await place.watch.hold()
     await place.watch.close()
     assert find_open() == set()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("is_linked", [True, False])
+async def test_a_yes_that_the_user_takes_back_elsewhere_in_the_repository_ends_everywhere(
+    tmp_path: Path, is_linked: bool
+):
+    base = _place(tmp_path, has_mounts=False)
+    base.outside(
+        "git init -q -b main; mkdir sub; echo a > sub/AGENTS.md; git add .; git commit -qm a;"
+        "git worktree add -q --detach ../tree"
+    )
+    shared, top = tmp_path / "repositories", tmp_path / "tree" if is_linked else base.root
+    inner = WatchedFolder(base.root / "sub", tmp_path / "inner", base.home, False, shared)
+    outer = WatchedFolder(top, tmp_path / "outer", base.home, False, shared)
+    await _approve(inner, "echo theirs > AGENTS.md")
+    assert (await outer.run("echo theirs > sub/AGENTS.md")).held == ()
+    await outer.run("true")
+    outer.outside("echo mine > sub/AGENTS.md")
+    await outer.run("git checkout -q sub/AGENTS.md")
+    await _begin_job(outer)  # so the other conversation does not see what the user did
+    await inner.run("git checkout -q AGENTS.md")
+    settled = await inner.run("echo theirs > AGENTS.md")
+    assert [held.path.name for held in settled.held] == ["AGENTS.md"]
+    await inner.watch.decide(settled.held[0], True)
+    assert (await outer.run("echo theirs > sub/AGENTS.md")).held == ()
