@@ -223,7 +223,8 @@ class AgentApp(App[UiOutcome]):
 
     def _submit_early(self, controller: "Controller") -> None:
         """Submit what was sent before loading; unknown commands return to the prompt."""
-        for draft in self._early_drafts:
+        while self._early_drafts:
+            draft = self._early_drafts.pop(0)
             if reason := controller.registry.refusal(draft.text):
                 self.prompt.put_before((draft,))
                 self.notify(reason, severity="warning")
@@ -316,7 +317,7 @@ class AgentApp(App[UiOutcome]):
 
     @on(Prompt.Submitted)
     def _take_draft(self, event: Prompt.Submitted) -> None:
-        if self.loaded is None:
+        if self.loaded is None or self._early_drafts:  # in the order in which they were sent
             self._early_drafts.append(event.draft)
         else:
             self.loaded.controller.submit(event.draft)

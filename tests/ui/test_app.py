@@ -1,6 +1,6 @@
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from threading import Event
@@ -20,6 +20,7 @@ from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.chat.lines_above_prompt import activity_text
+from agent_tui.ui.controller import Controller
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.questions import AnswerLine
@@ -575,6 +576,34 @@ async def test_an_unknown_command_sent_before_the_program_was_ready_comes_back(t
         await ui.started()
         assert ui.sent == ["hello"]
         assert ui.text == "/nonsense"
+
+
+async def test_messages_sent_while_the_program_starts_keep_their_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    stage, loaded, begun, models = Stage(tmp_path), Event(), asyncio.Event(), ListedModels()
+    runtime, begin = asking(stage, DONE, DONE, models=models), Controller.begin
+
+    async def begin_late(controller: Controller, warnings: Sequence[str]) -> None:
+        await begun.wait()
+        await begin(controller, warnings)
+
+    def load() -> UiOptions:
+        loaded.wait()
+        return UiOptions(runtime, CommandServices(models, KnownModels()))
+
+    monkeypatch.setattr(Controller, "begin", begin_late)
+    app = AgentApp(load)
+    async with app.run_test() as pilot:
+        ui = Ui(app, runtime, pilot, stage)
+        try:
+            await ui.submit("first")
+        finally:
+            loaded.set()
+        await ui.until(lambda: app.loaded is not None)
+        await ui.submit("second")
+        begun.set()
+        await ui.until(lambda: ui.sent == ["first", "second"])
 
 
 async def test_the_answer_to_a_command_sent_as_the_chat_appears_stays(
