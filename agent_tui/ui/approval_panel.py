@@ -51,6 +51,8 @@ _QUESTIONS = {
     "text": "Allow this?",
     "plan": "Follow this plan?",
 }
+_WAITS_BELOW = "You are asked for approval. Close this page to answer."
+_TOLD_S = 10.0
 AnswerKind = Literal[
     "once",
     "edits",
@@ -249,6 +251,8 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._requests.append(request)
         if len(self._requests) == 1:
             self._show(request)
+            if not self.screen.is_current:
+                self.app.notify(_WAITS_BELOW, severity="warning", timeout=_TOLD_S)
 
     def resolve(self, request_id: str) -> None:
         """Remove a request: it was answered, or its turn was aborted."""

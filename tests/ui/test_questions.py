@@ -24,6 +24,7 @@ from agent_tui.ui.parts import KeysLine
 from agent_tui.ui.prompt.area import BURST_S
 from agent_tui.ui.questions import AnswerLine, AnswerList, AnswerRow, EarlyKeys
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
+from agent_tui.ui.screens.modal import PageScreen
 from agent_tui.ui.transcript.blocks import UserBlock
 from tests.ui.app_support import Ui, held, running_app
 
@@ -103,6 +104,15 @@ async def test_a_question_marks_once_from_the_start(tmp_path: Path):
         await ui.settle()
         assert is_made(ui)
         assert ui.rules == ()
+
+
+async def test_a_page_above_a_question_says_that_one_waits(tmp_path: Path):
+    async with running_app(tmp_path, *asks()) as ui:
+        await ui.submit("/help")
+        await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
+        ui.app.controller.submit(Draft("make it"))
+        await ui.until(lambda: ui.approval.display)
+        assert ui.toasts == ["You are asked for approval. Close this page to answer."]
 
 
 async def test_a_loss_is_marked_no(tmp_path: Path):
