@@ -1,0 +1,312 @@
+"""The review on the screen: files, hunks, comments, and what is done with them."""
+
+import os
+from pathlib import Path
+
+import pytest
+from textual.widgets import Static
+
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.features.review.comments import ReviewState, read_state
+from agent_tui.features.review.screen import ReviewScreen
+from agent_tui.features.review.view import ReviewView
+from agent_tui.messages import UserMessage
+from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.ui.lines_field import LinesField
+from agent_tui.ui.screens.choice import ChoiceScreen
+from agent_tui.ui.screens.modal import PageScreen
+from tests.support.runtime import Stage
+from tests.ui.app_support import Ui, running_app
+
+BEFORE = "".join(f"line {n}\n" for n in range(1, 41))
+SMALL_SIZES = (60, 24)
+
+
+def write(name: str, content: str) -> Reply:
+    return Reply(tool_calls=(call(f"w{name}{len(content)}", "write", path=name, content=content),))
+
+
+def edit(name: str, old: str, new: str) -> Reply:
+    change: dict[str, object] = {"old": old, "new": new}
+    return Reply(tool_calls=(call(f"e{name}{new}", "edit", path=name, edits=[change]),))
+
+
+def working(stage: Stage, *more: Reply) -> AgentRuntime:
+    """Two hunks in a.py, and a new file."""
+    (stage.workspace / "a.py").write_text(BEFORE)
+    replies = [
+        edit("a.py", "line 3\n", "line three\n"),
+        edit("a.py", "line 30\n", "line thirty\n"),
+        write("new.py", 'def f():\n    """A\n    text."""\n'),
+        Reply("Done."),
+    ]
+    return stage.runtime([*replies, *more], mode="full")
+
+
+def view(ui: Ui) -> ReviewView:
+    return ui.app.screen.query_one(ReviewView)
+
+
+def text(ui: Ui) -> str:
+    """All rows, also those out of sight."""
+    shown = view(ui)
+    lines = [line.row.rstrip() for n in range(len(shown.items)) for line in shown._lines(n)]
+    return "\n".join(lines)
+
+
+def title(ui: Ui) -> str:
+    return str(ui.app.screen.query_one("#page-title", Static).render())
+
+
+def state(ui: Ui) -> ReviewState:
+    return read_state(ui.runtime.conversation.log.entries)
+
+
+async def opened(ui: Ui, line: str = "/diff") -> None:
+    await ui.submit(line)
+    await ui.until(lambda: isinstance(ui.app.screen, ReviewScreen))
+    await ui.until(lambda: view(ui).items)
+    await ui.drawn()
+
+
+async def press_until(ui: Ui, key: str, is_so: str) -> None:
+    """Press `key` until the row of the cursor has `is_so`."""
+    for _ in range(80):
+        if is_so in "".join(line.row for line in view(ui)._lines(view(ui).cursor)):
+            return
+        await ui.pilot.press(key)
+    raise AssertionError(text(ui))
+
+
+async def comment(ui: Ui, words: str) -> None:
+    count = len(state(ui).comments)
+    await ui.pilot.press("c")
+    await ui.until(lambda: isinstance(ui.app.focused, LinesField))
+    await ui.write(words)
+    await ui.pilot.press("enter")
+    await ui.until(lambda: len(state(ui).comments) > count)
+    await ui.until(lambda: isinstance(ui.app.screen, ReviewScreen))
+    await ui.drawn()
+
+
+async def test_files_hunks_and_counts_are_shown(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        assert title(ui) == "Changes since your last message · 2 files +5 -2"
+        shown = text(ui)
+        assert "▾ a.py  +2 -2" in shown
+        assert "▾ new.py  +3 -0  new file" in shown
+        assert " 3 - line 3\n 3 + line three" in shown
+        assert "line 20" not in shown
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not isinstance(ui.app.screen, ReviewScreen))
+
+
+async def test_old_and_new_lines_are_side_by_side_on_a_wide_screen(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(160, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        row = next(row for row in text(ui).split("\n") if "line three" in row)
+        left, _, right = row.partition("│")
+        assert " 3 - line 3" in left
+        assert " 3 + line three" in right
+        await ui.pilot.resize_terminal(80, 24)
+        await ui.until(lambda: "│" not in text(ui))
+
+
+async def test_comments_are_sent_as_one_message_and_follow_their_lines(tmp_path: Path):
+    stage = Stage(tmp_path)
+    again = [edit("a.py", "line 1\n", "zero\nline 1\n"), Reply("Better.")]
+    runtime = working(stage, *again)
+    async with running_app(tmp_path, stage=stage, runtime=runtime, size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await press_until(ui, "down", "+ line three")
+        await comment(ui, "Why?")
+        await press_until(ui, "down", "+ line thirty")
+        await ui.pilot.press("shift+down")
+        await comment(ui, "Hm.")
+        assert "2 comments to send" in title(ui)
+        await ui.pilot.press("m")
+        await ui.until(lambda: len(ui.sent) == 2 and not ui.is_running)
+        assert ui.sent[1] == (
+            "I reviewed the changes and have 2 comments:\n\n"
+            "1. a.py, line 3 after the change\n    3| line three\nWhy?\n\n"
+            "2. a.py, lines 30-31 after the change\n    30| line thirty\n    31| line 31\nHm.\n\n"
+            "Address each comment, or say why not."
+        )
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not isinstance(ui.app.screen, ReviewScreen))
+        await opened(ui, "/diff session")
+        rows = text(ui).split("\n")
+        at = next(n for n, row in enumerate(rows) if "+ line three" in row)
+        assert rows[at].split()[0] == "4"
+        assert rows[at + 1].strip() == "┃ you · sent"
+        await press_until(ui, "down", "you · sent")
+        await ui.pilot.press("r")
+        await ui.until(lambda: "┃ you · resolved" in text(ui))
+
+
+async def test_what_changed_since_a_comment_is_said(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await press_until(ui, "down", "+ line three")
+        await comment(ui, "Why?")
+        file = stage.workspace / "a.py"
+        file.write_text(file.read_text().replace("line three", "line 3!"))
+        await ui.app.screen._reload()  # type: ignore[attr-defined]
+        assert "┃ you · not sent yet · its lines changed since" in text(ui)
+
+
+async def test_a_reviewed_file_is_folded_until_it_changes(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await ui.pilot.press("space")
+        await ui.until(lambda: "▸ a.py  +2 -2  ✓ reviewed" in text(ui))
+        assert "line three" not in text(ui)
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not isinstance(ui.app.screen, ReviewScreen))
+        await opened(ui)
+        assert "✓ reviewed" in text(ui)
+        assert "line three" not in text(ui)
+        file = stage.workspace / "a.py"
+        file.write_text(file.read_text() + "more\n")
+        await ui.app.screen._reload()  # type: ignore[attr-defined]
+        assert "✓ reviewed" not in text(ui)
+        assert "line three" in text(ui)
+
+
+async def test_a_hunk_is_taken_back_the_model_is_told_and_undo_redoes_it(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await press_until(ui, "down", "+ line three")
+        await ui.pilot.press("x")
+        file = stage.workspace / "a.py"
+        await ui.until(lambda: file.read_text() == BEFORE.replace("line 30\n", "line thirty\n"))
+        await ui.until(lambda: "line three" not in text(ui))
+        request = ui.runtime.conversation.request()
+        told = [m.text for m in request.messages if isinstance(m, UserMessage)][-1]
+        assert "The user took this change in a.py back" in told
+        assert "-line 3\n+line three\n" in told
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not isinstance(ui.app.screen, ReviewScreen))
+        await ui.submit("/undo")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        await ui.pilot.press("y")
+        await ui.until(lambda: "line three" in file.read_text())
+
+
+async def test_a_new_file_taken_back_is_gone(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await press_until(ui, "down", "+ def f")
+        await ui.pilot.press("x")
+        await ui.until(lambda: not (stage.workspace / "new.py").exists())
+
+
+async def test_a_hunk_that_is_not_as_shown_is_shown_again(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await press_until(ui, "down", "+ line three")
+        file = stage.workspace / "a.py"
+        changed = file.read_text().replace("line three", "line THREE")
+        file.write_text(changed)
+        await ui.pilot.press("x")
+        await ui.until(lambda: "line THREE" in text(ui))
+        assert "no longer as it was shown" in ui.toasts[-1]
+        assert file.read_text() == changed
+
+
+async def test_why_is_asked_about_the_line(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await press_until(ui, "down", "+ line three")
+        await ui.pilot.press("w")
+        await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
+        heading = str(ui.app.screen.query_one("#page-title", Static).render())
+        assert heading == "a.py:3: line three"
+
+
+async def test_the_editor_opens_at_the_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    stage, seen = Stage(tmp_path), list[tuple[Path, int]]()
+    edited = "agent_tui.features.review.screen.edit_file"
+    monkeypatch.setattr(edited, lambda _app, file, line: seen.append((file, line)))
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await press_until(ui, "down", "+ line thirty")
+        await ui.pilot.press("e")
+        await ui.until(lambda: seen)
+        assert seen == [(stage.workspace / "a.py", 30)]
+
+
+async def test_a_comment_survives_a_kill(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await press_until(ui, "down", "+ line three")
+        await comment(ui, "Why?")
+        written = ui.path.read_bytes()
+        assert b'"text":"Why?"' in written.replace(b'": "', b'":"')
+
+
+@pytest.mark.parametrize("size", [SMALL_SIZES, (200, 50)])
+async def test_hostile_names_and_contents_are_harmless(tmp_path: Path, size: tuple[int, int]):
+    stage = Stage(tmp_path)
+    name = "a\x1b[31m\u202eb.py"
+    runtime = stage.runtime(
+        [write(name, "x\x1b]0;t\x07\r\n\u202e\x9b2J" + "w" * 300 + "\n"), Reply("Done.")], mode="full"
+    )
+    async with running_app(tmp_path, stage=stage, runtime=runtime, size=size) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        rows = [view(ui).render_line(y).text for y in range(view(ui).size.height)]
+        rows += [title(ui), text(ui)]
+        shown = "".join(rows)
+        assert "␛]0;t␇" in shown
+        assert not any(sign in shown for sign in "\x1b\x07\u202e\x9b\r")
+        assert all(len(row) == view(ui).size.width for row in rows[:-2])
+
+
+async def test_nothing_changed_is_said(tmp_path: Path):
+    async with running_app(tmp_path) as ui:
+        await ui.send("/diff")
+        assert ui.notices[-1] == "Nothing changed in this session."
+
+
+async def test_five_thousand_lines_are_there_at_once(tmp_path: Path):
+    stage = Stage(tmp_path)
+    lines = "".join(f"value_{n} = {n}\n" for n in range(5_000))
+    runtime = stage.runtime([write("big.py", lines), Reply("Done.")], mode="full")
+    async with running_app(tmp_path, stage=stage, runtime=runtime, size=(120, 40)) as ui:
+        await ui.send("Write it.")
+        await opened(ui)
+        shown = view(ui)
+        assert shown.virtual_size.height == 5_002
+        assert len(shown._drawn) < 200
+        await ui.pilot.press("end")
+        await ui.until(lambda: "value_4999" in shown.render_line(shown.size.height - 1).text)
+        assert len(shown._drawn) < 400
+
+
+@pytest.fixture(autouse=True)
+def _no_editor(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("EDITOR", "VISUAL"):
+        if name in os.environ:
+            monkeypatch.delenv(name)
