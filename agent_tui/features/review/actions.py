@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from agent_tui.commands.core.front import Front
-from agent_tui.commands.core.registry import load_commands
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import AgentTuiError
+from agent_tui.events import AgentEvent
 from agent_tui.features.review.changes import (
     FileChange,
     Hunk,
@@ -20,7 +20,6 @@ from agent_tui.features.review.comments import (
     ReviewedFile,
     ReviewState,
     comment_entry,
-    review_message,
     reviewed_entry,
 )
 from agent_tui.features.review.sources import ReviewLoader
@@ -41,16 +40,16 @@ _NOT_IN_INDEX = (
 
 
 class ReviewActions:
-    """Acts on changes for the conversation of `front`.
+    """Acts on changes for the conversation of `runtime`.
 
     Args:
-        front: Where the user is.
+        runtime: Has the conversation.
         loader: Reads files again.
         keeper: Starts git.
     """
 
-    def __init__(self, front: Front, loader: ReviewLoader, keeper: ProcessKeeper) -> None:
-        self._front = front
+    def __init__(self, runtime: AgentRuntime, loader: ReviewLoader, keeper: ProcessKeeper) -> None:
+        self._runtime = runtime
         self._loader = loader
         self._keeper = keeper
 
@@ -76,7 +75,7 @@ class ReviewActions:
         state.take(log.append(reviewed_entry(mark)))
 
     def _record(self, comment: Comment) -> CustomEntry:
-        secrets = self._front.runtime.services.secrets
+        secrets = self._runtime.services.secrets
         safe = comment.model_copy(
             update={
                 "text": mask_values(comment.text, secrets),
@@ -86,7 +85,7 @@ class ReviewActions:
         return self._writable_log().append(comment_entry(safe))
 
     def _writable_log(self) -> SessionLog:
-        runtime = self._front.runtime
+        runtime = self._runtime
         if runtime.is_busy:
             runtime.sessions.require_writable()
         else:
@@ -97,27 +96,15 @@ class ReviewActions:
         """An id for a new comment."""
         return new_entry_id(set(state.comments))
 
-    async def send(self, state: ReviewState) -> int:
-        """Send all open comments as one message; returns how many there were.
-
-        Raises:
-            SessionError: The session cannot be written.
-        """
-        comments = state.unsent()
-        if comments:
-            self.keep(state, *(one.model_copy(update={"state": "sent"}) for one in comments))
-            await self._front.send(review_message(comments))
-        return len(comments)
-
     # Files
 
-    async def take_back(self, change: FileChange, hunks: Sequence[Hunk]) -> None:
+    async def take_back(self, change: FileChange, hunks: Sequence[Hunk]) -> tuple[AgentEvent, ...]:
         """Take `hunks` of a file back, if they are as shown; ``/undo`` offers to redo it.
 
         Raises:
             AgentTuiError: They are not as shown, something runs, or the file cannot be stored.
         """
-        runtime = self._front.runtime
+        runtime = self._runtime
         runtime.sessions.require_idle()
         fresh = await self._loader.reload(change)
         wanted = text_of(fresh.after)
@@ -130,13 +117,12 @@ class ReviewActions:
         plan = await asyncio.to_thread(self._plan, change.path, None if is_gone else wanted)
         diff = "".join(hunk.diff for hunk in hunks)
         told = _TOOK_BACK.format(name=change.name, diff=diff)
-        events = await runtime.files.carry_out(
+        return await runtime.files.carry_out(
             plan, tells_model=True, told=mask_values(told, runtime.services.secrets)
         )
-        self._front.show_events(events)
 
     def _plan(self, path: Path, wanted: str | None) -> RestorePlan:
-        conversation = self._front.runtime.conversation
+        conversation = self._runtime.conversation
         present = version_of(path, open_texts=conversation.services.open_texts)
         version = FileVersion()
         if wanted is not None:
@@ -196,7 +182,7 @@ class ReviewActions:
         Raises:
             AgentTuiError: Git does not run here.
         """
-        root = await self._loader.top_of(self._front.runtime.conversation.cwd)
+        root = await self._loader.top_of(self._runtime.conversation.cwd)
         argv = git_argv("diff", "--cached", "--name-only", "-z")
         try:
             answer = await ask_git(self._keeper, argv, root, self._environ)
@@ -206,28 +192,15 @@ class ReviewActions:
 
     def commit_argv(self, root: Path, message: Path) -> tuple[str, ...]:
         """The command that commits; in a folder that is not trusted, without hooks."""
-        trust = self._front.runtime.services.trust
+        trust = self._runtime.services.trust
         options = ("--cleanup=strip", "-F", str(message))
         if trust.state_of(trust.folder_to_ask_about(root)) == "trusted":
             return ("git", "commit", *options)
         return git_argv("commit", *options, settings=("commit.gpgSign=false",))
 
-    # Other commands
-
-    async def explain(self, change: FileChange, line: int) -> None:
-        """Ask ``/why`` about a line.
-
-        Raises:
-            AgentTuiError: There is no such command, or it fails.
-        """
-        why = load_commands(self._front.services.plugins).find("why")
-        if why is None:
-            raise AgentTuiError("There is no /why here.")
-        await why.run(self._front, f"{change.name}:{line}")
-
     @property
     def _environ(self) -> Mapping[str, str]:
-        return self._front.runtime.services.person_environ
+        return self._runtime.services.person_environ
 
 
 def _restage(text: str, hunks: Sequence[Hunk]) -> tuple[str, bool]:

@@ -53,7 +53,7 @@ async def diff(front: Front, argument: str) -> None:
         loader = ReviewLoader(front.runtime, keeper)
         review = await loader.load(argument.strip())
         if review.changes or review.state.unsent():
-            actions = ReviewActions(front, loader, keeper)
+            actions = ReviewActions(front.runtime, loader, keeper)
             await front.show(ReviewPage(front, loader, actions, review))
         else:
             front.say(f"Nothing changed {review.title}.")

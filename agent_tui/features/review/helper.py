@@ -115,7 +115,7 @@ def read_findings(
 ) -> Iterator[tuple[FileChange, int, int, str]]:
     """The findings in an answer: the file, the first and the last line, and the text.
 
-    A line that names no changed file belongs to the finding above it.
+    Lines below a finding belong to it, up to a blank one.
     """
     by_name: Mapping[str, FileChange] = {change.name: change for change in changes}
     names = "|".join(map(re.escape, sorted(by_name, key=len, reverse=True)))
@@ -123,12 +123,14 @@ def read_findings(
     found: tuple[FileChange, int, int, list[str]] | None = None
     for line in answer.splitlines() if by_name else ():
         match = pattern.match(line)
-        if match is None:
-            if found is not None and line.strip():
-                found[3].append(line.strip())
+        if match is None and found is not None and line.strip():
+            found[3].append(line.strip())
             continue
         if found is not None:
             yield *found[:3], "\n".join(found[3])
+            found = None
+        if match is None:
+            continue
         first = int(match[2])
         last = max(int(match[3] or first), first)
         found = by_name[match[1]], first, last, [match[4].strip("` ")]

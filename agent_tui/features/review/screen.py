@@ -16,11 +16,17 @@ from textual.types import CSSPathType
 from textual.widgets import Static
 
 from agent_tui.commands.core.front import Front, Page, PageSection, TextQuestion, loss_question
+from agent_tui.commands.core.registry import load_commands
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.errors import AgentTuiError
 from agent_tui.features.review.actions import ReviewActions
 from agent_tui.features.review.changes import FileChange, Hunk
-from agent_tui.features.review.comments import Comment, CommentState, comment_on
+from agent_tui.features.review.comments import (
+    Comment,
+    CommentState,
+    comment_on,
+    review_message,
+)
 from agent_tui.features.review.layout import line_at, selected_lines
 from agent_tui.features.review.sources import Review, ReviewLoader
 from agent_tui.features.review.view import ReviewView, count_words, list_files
@@ -241,18 +247,18 @@ class ReviewScreen(Modal[None]):
         old, change = self._comment, self._change
         if old is None and change is None:
             return
-        state = self._review.state
         if old is None and change is not None:
             lines = selected_lines(self._view.selection, self._review.changes)
             side, first, last = lines or ("new", 0, 0)
-            old = comment_on(change, side, first, last, "", self._actions.new_id(state))
+            comment_id = self._actions.new_id(self._review.state)
+            old = comment_on(change, side, first, last, "", comment_id)
         assert old is not None
         about = old.lines[0].strip() if old.lines else "the whole file"
         question = TextQuestion(f"Comment on {old.place}", about, old.text, "", is_edited=True)
         text = await self._front.ask_text(question)
         if text:
             changed = {"text": text, "state": "open", "by": "" if old.text != text else old.by}
-            self._actions.keep(state, old.model_copy(update=changed))
+            self._actions.keep(self._review.state, old.model_copy(update=changed))
             self._draw()
 
     def action_set(self, to: CommentState) -> None:
@@ -278,10 +284,15 @@ class ReviewScreen(Modal[None]):
         self._do(self._send())
 
     async def _send(self) -> None:
-        count = await self._actions.send(self._review.state)
-        said = f"Sent {count_text(count, 'comment')}." if count else "No comments to send."
-        self._tell(f"{said} c writes one." if not count else said)
+        comments = self._review.state.unsent()
+        if not comments:
+            self._tell("No comments to send. c writes one.", is_problem=True)
+            return
+        sent = (one.model_copy(update={"state": "sent"}) for one in comments)
+        self._actions.keep(self._review.state, *sent)
+        self._tell(f"Sent {count_text(len(comments), 'comment')}.")
         self._draw()
+        await self._front.send(review_message(comments))
 
     def action_review(self) -> None:
         """Mark the file as reviewed and fold it, or the opposite."""
@@ -307,20 +318,20 @@ class ReviewScreen(Modal[None]):
         change, hunk = self._present_change(), self._hunk
         if change is None:
             return
-        if hunk is not None:
-            await self._actions.take_back(change, [hunk])
-            self._tell("Taken back. /undo offers to redo it.")
-        elif change.was or not change.hunks:
+        hunks = change.hunks if hunk is None else (hunk,)
+        if not hunks or (hunk is None and change.was):
             self._tell("Only changed lines can be taken back here.", is_problem=True)
             return
-        else:
-            count = count_text(len(change.hunks), "hunk")
+        if hunk is None:
             title = f"Take all changes of {change.name} back?"
-            if not await self._front.ask(
-                loss_question(title, f"{count}. /undo offers to redo it.")
-            ):
+            about = f"{count_text(len(hunks), 'hunk')}. /undo offers to redo it."
+            if not await self._front.ask(loss_question(title, about)):
                 return
-            await self._actions.take_back(change, change.hunks)
+        events = await self._actions.take_back(change, hunks)
+        self._front.show_events(events)
+        for event in events:
+            if isinstance(event, Notice):
+                self._tell(event.text, is_problem=event.level != "info")
         await self._reload()
 
     def action_stage(self) -> None:
@@ -386,7 +397,13 @@ class ReviewScreen(Modal[None]):
     def action_why(self) -> None:
         """Ask ``/why`` about the line."""
         if (change := self._present_change()) is not None and self._line:
-            self._do(self._actions.explain(change, self._line))
+            self._do(self._explain(f"{change.name}:{self._line}"))
+
+    async def _explain(self, place: str) -> None:
+        why = load_commands(self._front.services.plugins).find("why")
+        if why is None:
+            raise AgentTuiError("There is no /why here.")
+        await why.run(self._front, place)
 
     @property
     def _line(self) -> int:
@@ -422,11 +439,15 @@ class ReviewScreen(Modal[None]):
             if what != "git":
                 raise
             review = await self._loader.load("last")  # there is no repository
-        self._review = review
-        self._draw()
+        self._show(review)
 
     async def _reload(self) -> None:
-        self._review = await self._loader.load(self._review.what or "last")
+        self._show(await self._loader.load(self._review.what or "last"))
+
+    def _show(self, review: Review) -> None:
+        for entry in self._front.runtime.conversation.log.entries:
+            review.state.take(entry)  # comments may have been written while it was loaded
+        self._review = review
         self._draw()
 
     async def _look(self) -> None:

@@ -80,7 +80,9 @@ def test_the_newest_entry_counts_and_those_of_other_clones_do_not():
     changed = first.model_copy(update={"text": "Really?", "state": "sent"})
     foreign = comment_entry(first).model_copy(update={"pulled_from": "somebody"})
     mark = ReviewedFile(path="a.py", digest=change_of(["a"]).digest)
-    state = read_state([comment_entry(first), reviewed_entry(mark), comment_entry(changed), foreign])
+    state = read_state(
+        [comment_entry(first), reviewed_entry(mark), comment_entry(changed), foreign]
+    )
     assert state.comments == {"c1": changed}
     assert state.unsent() == []
     assert state.is_reviewed(change_of(["a"]))

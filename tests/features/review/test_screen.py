@@ -201,7 +201,8 @@ async def test_a_hunk_is_taken_back_the_model_is_told_and_undo_redoes_it(tmp_pat
         await ui.until(lambda: not isinstance(ui.app.screen, ReviewScreen))
         await ui.submit("/undo")
         await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
-        await ui.pilot.press("y")
+        await ui.settle()
+        await ui.pilot.press("r")
         await ui.until(lambda: "line three" in file.read_text())
 
 
@@ -271,7 +272,8 @@ async def test_hostile_names_and_contents_are_harmless(tmp_path: Path, size: tup
     stage = Stage(tmp_path)
     name = "a\x1b[31m\u202eb.py"
     runtime = stage.runtime(
-        [write(name, "x\x1b]0;t\x07\r\n\u202e\x9b2J" + "w" * 300 + "\n"), Reply("Done.")], mode="full"
+        [write(name, "x\x1b]0;t\x07\r\n\u202e\x9b2J" + "w" * 300 + "\n"), Reply("Done.")],
+        mode="full",
     )
     async with running_app(tmp_path, stage=stage, runtime=runtime, size=size) as ui:
         await ui.send("Change it.")
