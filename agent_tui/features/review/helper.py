@@ -2,8 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.part import abilities_of
@@ -35,6 +35,15 @@ Answer "No findings." if you find nothing.
 {files}"""
 
 _LEFT_OUT: Final = "(Its diff is left out because of its size: read the file.)"
+
+
+class Finding(NamedTuple):
+    """What a helper found: the file, the first and the last line, and the text."""
+
+    change: FileChange
+    first: int
+    last: int
+    text: str
 
 
 async def review_by_helper(runtime: AgentRuntime, review: Review, emit: Emit) -> None:
@@ -110,29 +119,21 @@ def review_task(review: Review, window: int) -> str:
     return _TASK.format(title=review.title, files="\n".join(parts))
 
 
-def read_findings(
-    answer: str, changes: Sequence[FileChange]
-) -> Iterator[tuple[FileChange, int, int, str]]:
-    """The findings in an answer: the file, the first and the last line, and the text.
-
-    Lines below a finding belong to it, up to a blank one.
-    """
-    by_name: Mapping[str, FileChange] = {change.name: change for change in changes}
+def read_findings(answer: str, changes: Sequence[FileChange]) -> Iterator[Finding]:
+    """The findings in an answer. Lines below a finding belong to it, up to a blank one."""
+    by_name = {change.name: change for change in changes}
     names = "|".join(map(re.escape, sorted(by_name, key=len, reverse=True)))
     pattern = re.compile(rf"[-*\s\d.)`]*(?:\./)?({names})`?:(\d+)(?:-(\d+))?`?[:\s]+(.*)")
-    found: tuple[FileChange, int, int, list[str]] | None = None
-    for line in answer.splitlines() if by_name else ():
+    found: Finding | None = None
+    for line in (*answer.splitlines(), "") if by_name else ():
         match = pattern.match(line)
         if match is None and found is not None and line.strip():
-            found[3].append(line.strip())
+            found = found._replace(text=f"{found.text}\n{line.strip()}")
             continue
         if found is not None:
-            yield *found[:3], "\n".join(found[3])
+            yield found
             found = None
-        if match is None:
-            continue
-        first = int(match[2])
-        last = max(int(match[3] or first), first)
-        found = by_name[match[1]], first, last, [match[4].strip("` ")]
-    if found is not None:
-        yield *found[:3], "\n".join(found[3])
+        if match is not None:
+            first = int(match[2])
+            last = max(int(match[3] or first), first)
+            found = Finding(by_name[match[1]], first, last, match[4].strip("` "))

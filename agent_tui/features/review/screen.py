@@ -19,6 +19,7 @@ from agent_tui.commands.core.front import Front, Page, PageSection, TextQuestion
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.errors import AgentTuiError
+from agent_tui.events import Notice
 from agent_tui.features.review.actions import ReviewActions
 from agent_tui.features.review.changes import FileChange, Hunk
 from agent_tui.features.review.comments import (

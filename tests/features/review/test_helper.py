@@ -20,7 +20,8 @@ def change(name: str, after: str = LINES) -> FileChange:
 
 def found(answer: str, *names: str) -> list[tuple[str, int, int, str]]:
     changes = [change(name) for name in names]
-    return [(one.name, *rest) for one, *rest in read_findings(answer, changes)]
+    found = read_findings(answer, changes)
+    return [(one.change.name, one.first, one.last, one.text) for one in found]
 
 
 def test_findings_are_read_however_they_are_listed():
