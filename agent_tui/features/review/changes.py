@@ -115,6 +115,11 @@ class FileChange:
             return "new file"
         return "deleted" if self.after is None else ""
 
+    @property
+    def has_both(self) -> bool:
+        """Whether the file is there before and after."""
+        return self.before is not None and self.after is not None
+
     def lines(self, side: Side) -> list[str]:
         """All lines of one side; none of a binary file."""
         text = text_of(self.before if side == "old" else self.after)

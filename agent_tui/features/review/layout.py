@@ -81,10 +81,9 @@ def _file_items(
     for one in placed:
         if not one.last or (one.comment.side, one.last) not in shown:
             yield Item("comment", number, comment=one.comment, is_changed=one.is_changed)
-    if not change.hunks:
-        text = change.note or change.kind or "No line is changed."
-        yield Item("note", number, text=text)
-    pairs = _split_pairs if is_split else _unified_pairs
+    if not (change.hunks or change.note or change.kind):
+        yield Item("note", number, text="No line is changed.")
+    pairs = _split_pairs if is_split and change.has_both else _unified_pairs
     for index, hunk in enumerate(change.hunks):
         yield Item("hunk", number, index)
         for old, new in pairs(hunk):

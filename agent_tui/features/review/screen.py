@@ -12,6 +12,7 @@ from textual import events, getters, on
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.geometry import Region
 from textual.types import CSSPathType
 from textual.widgets import Static
 
@@ -151,7 +152,12 @@ class ReviewScreen(Modal[None]):
         title = f"Changes {self._review.title} · {count_words(self._review)}"
         self.query_one("#page-title", Static).update(safe_text(title, keep_newlines=False))
         self.query_one("#page-keys", KeysLine).update(self._hint())
-        self.query_one(FileList).show_files(self._review, self._file_number)
+        number = self._file_number
+        self.query_one(FileList).show_files(self._review, number)
+        if number >= 0:
+            self.query_one("#review-files").scroll_to_region(
+                Region(0, number, 1, 1), animate=False, force=True
+            )
 
     def _hint(self) -> str:
         item = self._view.item

@@ -270,16 +270,17 @@ class ReviewView(ScrollView, can_focus=False):
     def _is_short(self, item: Item) -> bool:
         """Whether a line certainly takes one row."""
         texts = self._hunk_texts(item.file, item.hunk)
-        room = self._room - 12
+        room = self._room(item.file) - 12
         return all(
             len(texts[at]) < room and texts[at].isascii() for at in (item.old, item.new) if at >= 0
         )
 
-    @property
-    def _room(self) -> int:
-        """Cells for a line of code with its number."""
+    def _room(self, file: int) -> int:
+        """Cells for a line of code with its number: of a file that is new or gone, all of them."""
+        assert self._review is not None
         inner = self._width - 2
-        return (inner - 1) // 2 if self.is_split else inner
+        is_split = self.is_split and self._review.changes[file].has_both
+        return (inner - 1) // 2 if is_split else inner
 
     def _draw(self, item: Item) -> list[Line]:
         assert self._review is not None
@@ -294,7 +295,11 @@ class ReviewView(ScrollView, can_focus=False):
                 return self._draw_lines(item)
             case "comment":
                 assert item.comment is not None
-                return list(draw_comment(item.comment, width, palette, is_changed=item.is_changed))
+                place = item.comment.place if item.file < 0 or not item.comment.lines else ""
+                drawn = draw_comment(
+                    item.comment, place, width, palette, is_changed=item.is_changed
+                )
+                return list(drawn)
             case "note":
                 return wrap([Segment(_one_line(item.text), palette.muted)], width)
 
@@ -318,11 +323,10 @@ class ReviewView(ScrollView, can_focus=False):
         return pad_line(Line(tuple(runs)), width, palette.code)
 
     def _draw_lines(self, item: Item) -> list[Line]:
-        digits, width = self._digits(item.file), self._width - 2
-        if not self.is_split:
+        digits, room = self._digits(item.file), self._room(item.file)
+        if room == self._width - 2:
             at = item.new if item.new >= 0 else item.old
-            return self._draw_line(item, at, "new" if item.new >= 0 else "old", digits, width)
-        room = self._room
+            return self._draw_line(item, at, "new" if item.new >= 0 else "old", digits, room)
         sides: tuple[tuple[int, Side], ...] = ((item.old, "old"), (item.new, "new"))
         halves = [
             self._draw_line(item, at, side, digits, room) if at >= 0 else [] for at, side in sides
@@ -417,19 +421,16 @@ def _shown(lines: Sequence[str] | Iterator[str]) -> Iterator[str]:
 
 
 def draw_comment(
-    comment: Comment, width: int, palette: Palette, *, is_changed: bool
+    comment: Comment, place: str, width: int, palette: Palette, *, is_changed: bool
 ) -> Iterator[Line]:
-    """A comment beside a bar: who wrote it and what became of it, then its text."""
-    who = _one_line(comment.by) or "you"
-    facts = [who, _STATES[comment.state]]
-    if is_changed and comment.lines:
-        facts.append("its lines changed since")
-    done = comment.state == "resolved"
-    bar = [Segment("  ┃ ", palette.faint if done else palette.running)]
-    rows = [Segment(f"{comment.place if not comment.lines else ''} {' · '.join(facts)}".strip())]
-    head = wrap([Segment(rows[0].text, palette.muted)], width - 4)
-    yield from prefix_lines(head, bar)
-    style = palette.muted if done else palette.text
+    """A comment beside a bar: its place, who wrote it and what became of it, then its text."""
+    facts = [place, comment.by or "you", _STATES[comment.state]]
+    facts.append("its lines changed since" if is_changed and comment.lines else "")
+    is_done = comment.state == "resolved"
+    bar = [Segment("  ┃ ", palette.faint if is_done else palette.running)]
+    head = _one_line(" · ".join(filter(None, facts)))
+    yield from prefix_lines(wrap([Segment(head, palette.muted)], width - 4), bar)
+    style = palette.muted if is_done else palette.text
     for line in safe_text(comment.text).split("\n"):
         yield from prefix_lines(wrap([Segment(line, style)], width - 4), bar)
 
