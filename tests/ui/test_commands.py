@@ -65,6 +65,7 @@ def test_every_command_of_the_program_is_there():
         "settings",
         "theme",
         "diff",
+        "review",
         "tour",
         "mouse",
         "scrollback",

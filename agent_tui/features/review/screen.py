@@ -74,6 +74,9 @@ class ReviewScreen(Modal[None]):
         loader: Finds the changes again.
         actions: Acts on them.
         review: What is shown first.
+
+    Attributes:
+        review: What is shown.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["../../ui/screens/modal.tcss", "screen.tcss"]
@@ -115,7 +118,7 @@ class ReviewScreen(Modal[None]):
         self._front = front
         self._loader = loader
         self._actions = actions
-        self._review = review
+        self.review = review
         self._seen: object = None
 
     # Drawing
@@ -145,15 +148,15 @@ class ReviewScreen(Modal[None]):
         return self.query_one(ReviewView)
 
     def _draw(self) -> None:
-        self._view.show(self._review)
+        self._view.show(self.review)
         self._draw_frame()
 
     def _draw_frame(self) -> None:
-        title = f"Changes {self._review.title} · {count_words(self._review)}"
+        title = f"Changes {self.review.title} · {count_words(self.review)}"
         self.query_one("#page-title", Static).update(safe_text(title, keep_newlines=False))
         self.query_one("#page-keys", KeysLine).update(self._hint())
         number = self._file_number
-        self.query_one(FileList).show_files(self._review, number)
+        self.query_one(FileList).show_files(self.review, number)
         if number >= 0:
             self.query_one("#review-files").scroll_to_region(
                 Region(0, number, 1, 1), animate=False, force=True
@@ -165,7 +168,7 @@ class ReviewScreen(Modal[None]):
         if item is not None and item.comment is not None:
             state = item.comment.state
             keys = ["c change", "d drop", "a keep" if state == "found" else "r resolved"]
-        if self._review.state.unsent():
+        if self.review.state.unsent():
             keys.insert(0, "m send")
         return " · ".join([*keys, "t other changes", "? keys", "esc close"])
 
@@ -183,7 +186,7 @@ class ReviewScreen(Modal[None]):
     @property
     def _change(self) -> FileChange | None:
         number = self._file_number
-        return self._review.changes[number] if number >= 0 else None
+        return self.review.changes[number] if number >= 0 else None
 
     @property
     def _hunk(self) -> Hunk | None:
@@ -255,9 +258,9 @@ class ReviewScreen(Modal[None]):
         if old is None and change is None:
             return
         if old is None and change is not None:
-            lines = selected_lines(self._view.selection, self._review.changes)
+            lines = selected_lines(self._view.selection, self.review.changes)
             side, first, last = lines or ("new", 0, 0)
-            comment_id = self._actions.new_id(self._review.state)
+            comment_id = self._actions.new_id(self.review.state)
             old = comment_on(change, side, first, last, "", comment_id)
         assert old is not None
         about = old.lines[0].strip() if old.lines else "the whole file"
@@ -265,7 +268,7 @@ class ReviewScreen(Modal[None]):
         text = await self._front.ask_text(question)
         if text:
             changed = {"text": text, "state": "open", "by": "" if old.text != text else old.by}
-            self._actions.keep(self._review.state, old.model_copy(update=changed))
+            self._actions.keep(self.review.state, old.model_copy(update=changed))
             self._draw()
 
     def action_set(self, to: CommentState) -> None:
@@ -281,7 +284,7 @@ class ReviewScreen(Modal[None]):
 
     def _set(self, comment: Comment, to: CommentState) -> None:
         async def keep() -> None:
-            self._actions.keep(self._review.state, comment.model_copy(update={"state": to}))
+            self._actions.keep(self.review.state, comment.model_copy(update={"state": to}))
             self._draw()
 
         self._do(keep())
@@ -291,12 +294,12 @@ class ReviewScreen(Modal[None]):
         self._do(self._send())
 
     async def _send(self) -> None:
-        comments = self._review.state.unsent()
+        comments = self.review.state.unsent()
         if not comments:
             self._tell("No comments to send. c writes one.", is_problem=True)
             return
         sent = (one.model_copy(update={"state": "sent"}) for one in comments)
-        self._actions.keep(self._review.state, *sent)
+        self._actions.keep(self.review.state, *sent)
         self._tell(f"Sent {count_text(len(comments), 'comment')}.")
         self._draw()
         await self._front.send(review_message(comments))
@@ -305,10 +308,10 @@ class ReviewScreen(Modal[None]):
         """Mark the file as reviewed and fold it, or the opposite."""
         if (change := self._change) is None:
             return
-        is_reviewed = not self._review.state.is_reviewed(change)
+        is_reviewed = not self.review.state.is_reviewed(change)
 
         async def mark() -> None:
-            self._actions.mark_reviewed(self._review.state, change, is_reviewed=is_reviewed)
+            self._actions.mark_reviewed(self.review.state, change, is_reviewed=is_reviewed)
             self._draw()
             if is_reviewed:
                 self._view.move_to(("file",), 1)
@@ -339,7 +342,7 @@ class ReviewScreen(Modal[None]):
         for event in events:
             if isinstance(event, Notice):
                 self._tell(event.text, is_problem=event.level != "info")
-        await self._reload()
+        await self.reload()
 
     def action_stage(self) -> None:
         """Stage the hunk or the file, or unstage it."""
@@ -373,7 +376,7 @@ class ReviewScreen(Modal[None]):
             self._tell(f"Committed {count_text(len(names), 'file')}.")
         else:
             self._tell("Git did not commit.", is_problem=True)
-        await self._reload()
+        await self.reload()
 
     def _run_commit(self, root: Path, message: str) -> bool:
         """Run git in the terminal, where hooks print and gpg asks; whether it committed."""
@@ -399,7 +402,7 @@ class ReviewScreen(Modal[None]):
         if (change := self._present_change()) is None:
             return
         edit_file(self.app, change.path, self._line)
-        await self._reload()
+        await self.reload()
 
     def action_why(self) -> None:
         """Ask ``/why`` about the line."""
@@ -418,7 +421,7 @@ class ReviewScreen(Modal[None]):
         item, hunk = self._view.item, self._hunk
         if item is None or hunk is None:
             return 0
-        line = line_at(item, self._review.changes)
+        line = line_at(item, self.review.changes)
         if line is not None and line.new:
             return line.new
         return next((one.new for one in hunk.lines if one.new and one.sign == "+"), 0) or (
@@ -427,7 +430,7 @@ class ReviewScreen(Modal[None]):
 
     def _present_change(self) -> FileChange | None:
         """The file at the cursor; None, which was said, if these are changes of commits."""
-        if not self._review.is_present:
+        if not self.review.is_present:
             self._tell("These are commits: they can only be read and commented.", is_problem=True)
             return None
         return self._change
@@ -436,7 +439,7 @@ class ReviewScreen(Modal[None]):
 
     def action_turn(self) -> None:
         """Show other changes."""
-        what = _NEXT.get(self._review.what or "last", "last")
+        what = _NEXT.get(self.review.what or "last", "last")
         self._do(self._load(what))
 
     async def _load(self, what: str) -> None:
@@ -448,24 +451,25 @@ class ReviewScreen(Modal[None]):
             review = await self._loader.load("last")  # there is no repository
         self._show(review)
 
-    async def _reload(self) -> None:
-        self._show(await self._loader.load(self._review.what or "last"))
+    async def reload(self) -> None:
+        """Find the changes again, and show them."""
+        self._show(await self._loader.load(self.review.what or "last"))
 
     def _show(self, review: Review) -> None:
         for entry in self._front.runtime.conversation.log.entries:
             review.state.take(entry)  # comments may have been written while it was loaded
-        self._review = review
+        self.review = review
         self._draw()
 
     async def _look(self) -> None:
         """Load again if a file or the session changed."""
         seen = (self._front.runtime.conversation.log.leaf_id, await asyncio.to_thread(self._stamps))
         if self._seen not in (None, seen) and self.is_current:
-            await self._reload()
+            await self.reload()
         self._seen = seen
 
     def _stamps(self) -> list[tuple[int, int]]:
-        return [_stamp(change.path) for change in self._review.changes]
+        return [_stamp(change.path) for change in self.review.changes]
 
     def action_help(self) -> None:
         """Show all keys."""
@@ -482,7 +486,7 @@ class ReviewScreen(Modal[None]):
             except AgentTuiError as error:
                 ways = self._front.runtime.services.ways
                 self._tell(ways.fill(str(error)), is_problem=True)
-                await self._reload()
+                await self.reload()
 
         self.run_worker(run(), group="review")
 

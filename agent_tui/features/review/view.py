@@ -36,7 +36,7 @@ _MOST_DRAWN = 3_000
 _NO_END = " (no newline at the end)"
 _KINDS: dict[str, RowKind] = {" ": "unchanged", "-": "removed", "+": "added"}
 _STATES = {
-    "found": "found by the helper · a keeps, d drops it",
+    "found": "a keeps, d drops it",
     "open": "not sent yet",
     "sent": "sent",
     "resolved": "resolved",
@@ -391,6 +391,11 @@ class ReviewView(ScrollView, can_focus=False):
         runs = inks[number - 1] if 0 < number <= len(inks) else ()
         return runs if "".join(run.text for run in runs) == text else plain
 
+    @property
+    def is_coloured(self) -> bool:
+        """Whether all that was drawn has the colours of its language."""
+        return not self._is_colouring
+
     async def _colour(self) -> None:
         """Colour the files in sight, each as a whole: a line inside a string is part of it."""
         while self._to_colour:
@@ -424,7 +429,7 @@ def draw_comment(
     comment: Comment, place: str, width: int, palette: Palette, *, is_changed: bool
 ) -> Iterator[Line]:
     """A comment beside a bar: its place, who wrote it and what became of it, then its text."""
-    facts = [place, comment.by or "you", _STATES[comment.state]]
+    facts = [place, f"a {comment.by}" if comment.by else "you", _STATES[comment.state]]
     facts.append("its lines changed since" if is_changed and comment.lines else "")
     is_done = comment.state == "resolved"
     bar = [Segment("  ┃ ", palette.faint if is_done else palette.running)]

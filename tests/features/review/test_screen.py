@@ -69,6 +69,11 @@ async def opened(ui: Ui, line: str = "/diff") -> None:
     await ui.drawn()
 
 
+async def reloaded(ui: Ui) -> None:
+    assert isinstance(ui.app.screen, ReviewScreen)
+    await ui.app.screen.reload()
+
+
 async def press_until(ui: Ui, key: str, is_so: str) -> None:
     """Press `key` until the row of the cursor has `is_so`."""
     for _ in range(80):
@@ -159,7 +164,7 @@ async def test_what_changed_since_a_comment_is_said(tmp_path: Path):
         await comment(ui, "Why?")
         file = stage.workspace / "a.py"
         file.write_text(file.read_text().replace("line three", "line 3!"))
-        await ui.app.screen._reload()  # type: ignore[attr-defined]
+        await reloaded(ui)
         assert "┃ you · not sent yet · its lines changed since" in text(ui)
 
 
@@ -178,7 +183,7 @@ async def test_a_reviewed_file_is_folded_until_it_changes(tmp_path: Path):
         assert "line three" not in text(ui)
         file = stage.workspace / "a.py"
         file.write_text(file.read_text() + "more\n")
-        await ui.app.screen._reload()  # type: ignore[attr-defined]
+        await reloaded(ui)
         assert "✓ reviewed" not in text(ui)
         assert "line three" in text(ui)
 
@@ -229,6 +234,23 @@ async def test_a_hunk_that_is_not_as_shown_is_shown_again(tmp_path: Path):
         await ui.until(lambda: "line THREE" in text(ui))
         assert "no longer as it was shown" in ui.toasts[-1]
         assert file.read_text() == changed
+
+
+async def test_a_helper_reviews_and_its_findings_are_kept_or_dropped(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = working(stage, Reply("a.py:3: Spell it.\nnew.py:1: Unused.\n"))
+    async with running_app(tmp_path, stage=stage, runtime=runtime, size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await ui.send("/review")
+        await ui.until(lambda: "The helper has 2 findings" in ui.notices[-1])
+        await opened(ui)
+        await press_until(ui, "down", "Spell it.")
+        await ui.pilot.press("a")
+        await ui.until(lambda: "1 comment to send" in title(ui))
+        await press_until(ui, "down", "Unused.")
+        await ui.pilot.press("d")
+        await ui.until(lambda: "Unused." not in text(ui))
+        assert [one.state for one in state(ui).comments.values()] == ["open", "dropped"]
 
 
 async def test_why_is_asked_about_the_line(tmp_path: Path):
