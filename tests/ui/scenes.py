@@ -419,6 +419,7 @@ async def changes(ui: Ui) -> None:
     await ui.send("Why does the version flag do nothing? Please fix it.")
     ui.app.run_worker(diff.run(ui.app.controller.front, ""))
     await ui.until(lambda: isinstance(ui.app.screen, DiffScreen))
+    await ui.until(lambda: ui.app.screen.query(RowList))
     await ui.until(lambda: ui.app.screen.query_one(RowList).count)
     await ui.settle()
 
