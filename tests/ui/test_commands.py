@@ -66,6 +66,7 @@ def test_every_command_of_the_program_is_there():
         "theme",
         "diff",
         "review",
+        "comment",
         "tour",
         "mouse",
         "scrollback",

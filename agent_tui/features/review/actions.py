@@ -20,6 +20,7 @@ from agent_tui.features.review.comments import (
     ReviewedFile,
     ReviewState,
     comment_entry,
+    review_message,
     reviewed_entry,
 )
 from agent_tui.features.review.sources import ReviewLoader
@@ -63,6 +64,16 @@ class ReviewActions:
         """
         for comment in comments:
             state.take(self._record(comment))
+
+    def write_message(self, state: ReviewState) -> str:
+        """The message with all open comments, which count as sent now; empty if there are none.
+
+        Raises:
+            SessionError: The session cannot be written.
+        """
+        comments = state.unsent()
+        self.keep(state, *(one.model_copy(update={"state": "sent"}) for one in comments))
+        return review_message(comments) if comments else ""
 
     def mark_reviewed(self, state: ReviewState, change: FileChange, *, is_reviewed: bool) -> None:
         """Record whether the user has reviewed a file as it is.
@@ -136,8 +147,12 @@ class ReviewActions:
         """Stage `hunks` of a file, or unstage them if they are staged; returns what was done.
 
         Raises:
-            AgentTuiError: Git does not run here or refuses, or its index has other lines there.
+            AgentTuiError: They are not as shown, git does not run here or refuses, or its index has
+                other lines there.
         """
+        fresh = await self._loader.reload(change)
+        if any(fresh.find(hunk.key) is None for hunk in hunks):
+            raise AgentTuiError(_NOT_AS_SHOWN)
         root = await self._loader.top_of(change.path.parent)
         name = change.path.relative_to(root).as_posix()
         try:

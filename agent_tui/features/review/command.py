@@ -1,14 +1,17 @@
-"""``/diff`` shows changes to review; ``/review`` has a helper review them first."""
+"""``/diff`` shows changes, ``/comment`` comments on them, ``/review`` has a helper review them."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent_tui.commands.core.command import command
+from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front, Page, PageSection, Row
+from agent_tui.errors import UsageError
 from agent_tui.features.review.actions import ReviewActions
 from agent_tui.features.review.changes import FileChange
-from agent_tui.features.review.comments import Comment
+from agent_tui.features.review.comments import Comment, comment_on
 from agent_tui.features.review.helper import review_by_helper
 from agent_tui.features.review.sources import Review, ReviewLoader
 from agent_tui.safe_text import safe_text
@@ -17,7 +20,14 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 if TYPE_CHECKING:  # a run without the screen imports no Textual
     from textual.screen import Screen
 
-_WHAT = ("last", "session", "git")
+_HINT = "[session|git|worktree NAME|A..B|file]"
+_WHAT = (
+    Completion("last", "since your last message"),
+    Completion("session", "since the session began"),
+    Completion("git", "not committed"),
+    Completion("worktree ", "the work in a worktree"),
+)
+_PLACE = re.compile(r"(.+?):(\d+)(?:-(\d+))?\s+(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,45 +51,70 @@ class ReviewPage:
 
 
 @command(
-    "[last|session|git|worktree NAME|A..B|file]",
+    _HINT,
     aliases=("changes",),
     completions=lambda _front: _WHAT,
     takes_path=True,
 )
 async def diff(front: Front, argument: str) -> None:
     """Show changes, comment on them, take them back, stage and commit them."""
-    keeper = ProcessKeeper(front.runtime.services.settings.max_processes)
-    try:
-        loader = ReviewLoader(front.runtime, keeper)
-        review = await loader.load(argument.strip())
-        if review.changes or review.state.unsent():
-            actions = ReviewActions(front.runtime, loader, keeper)
-            await front.show(ReviewPage(front, loader, actions, review))
+    with _loading(front) as (loader, actions):
+        found = await loader.load(argument.strip())
+        if found.changes or found.state.unsent():
+            await front.show(ReviewPage(front, loader, actions, found))
         else:
-            front.say(f"Nothing changed {review.title}.")
-    finally:
-        keeper.close()
+            front.say(f"Nothing changed {found.title}.")
 
 
 @command(
-    "[last|session|git|worktree NAME|A..B|file]",
+    _HINT,
     completions=lambda _front: _WHAT,
     refusal="The review cannot start while something runs. /abort stops it.",
     takes_path=True,
 )
 async def review(front: Front, argument: str) -> None:
     """Have a helper review changes; /diff shows what it finds."""
-    keeper = ProcessKeeper(front.runtime.services.settings.max_processes)
-    try:
-        found = await ReviewLoader(front.runtime, keeper).load(argument.strip())
-    finally:
-        keeper.close()
+    runtime = front.runtime
+    with _loading(front) as (loader, _):
+        found = await loader.load(argument.strip())
     if found.changes:
-        await front.run(
-            front.runtime.carry_out(lambda emit: review_by_helper(front.runtime, found, emit))
-        )
+        await front.run(runtime.carry_out(lambda emit: review_by_helper(runtime, found, emit)))
     else:
         front.say(f"Nothing changed {found.title}.")
+
+
+@command("<file:line[-line] text|send>", completions=lambda _front: ("send",), takes_path=True)
+async def comment(front: Front, argument: str) -> None:
+    """Comment on lines of a file for a review; send sends all comments."""
+    with _loading(front) as (loader, actions):
+        state = (await loader.load("session")).state
+        if argument.strip() == "send":
+            message = actions.write_message(state)
+            if message:
+                await front.send(message)
+            else:
+                front.say("No comments to send.")
+            return
+        if (place := _PLACE.fullmatch(argument.strip())) is None:
+            raise UsageError("Give a place and a text: /comment src/app.py:12 Why?")
+        change = await loader.present_file(place[1])
+        first, last = int(place[2]), int(place[3] or place[2])
+        made = comment_on(change, "new", first, last, place[4], actions.new_id(state))
+        if not made.lines:
+            raise UsageError(f"{change.name} has no line {first}.")
+        actions.keep(state, made)
+        front.say(f"Comment on {made.place}. /comment send sends {len(state.unsent())}.")
+
+
+@contextmanager
+def _loading(front: Front) -> Generator[tuple[ReviewLoader, ReviewActions]]:
+    """What finds changes and acts on them; git can run inside the block."""
+    keeper = ProcessKeeper(front.runtime.services.settings.max_processes)
+    try:
+        loader = ReviewLoader(front.runtime, keeper)
+        yield loader, ReviewActions(front.runtime, loader, keeper)
+    finally:
+        keeper.close()
 
 
 def review_page(review: Review) -> Page:

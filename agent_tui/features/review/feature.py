@@ -6,6 +6,7 @@ FEATURE = Feature(
     "review",
     brings={
         "agent_tui.commands": (
+            "agent_tui.features.review.command:comment",
             "agent_tui.features.review.command:diff",
             "agent_tui.features.review.command:review",
         )

@@ -27,7 +27,6 @@ from agent_tui.features.review.comments import (
     Comment,
     CommentState,
     comment_on,
-    review_message,
 )
 from agent_tui.features.review.layout import line_at, selected_lines
 from agent_tui.features.review.sources import Review, ReviewLoader
@@ -294,15 +293,14 @@ class ReviewScreen(Modal[None]):
         self._do(self._send())
 
     async def _send(self) -> None:
-        comments = self.review.state.unsent()
-        if not comments:
+        count = len(self.review.state.unsent())
+        message = self._actions.write_message(self.review.state)
+        if not message:
             self._tell("No comments to send. c writes one.", is_problem=True)
             return
-        sent = (one.model_copy(update={"state": "sent"}) for one in comments)
-        self._actions.keep(self.review.state, *sent)
-        self._tell(f"Sent {count_text(len(comments), 'comment')}.")
+        self._tell(f"Sent {count_text(count, 'comment')}.")
         self._draw()
-        await self._front.send(review_message(comments))
+        await self._front.send(message)
 
     def action_review(self) -> None:
         """Mark the file as reviewed and fold it, or the opposite."""

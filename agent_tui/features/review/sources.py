@@ -16,7 +16,7 @@ from agent_tui.features.review.changes import FileChange, file_change, pair_rena
 from agent_tui.features.review.comments import ReviewState, read_state
 from agent_tui.messages import UserMessage
 from agent_tui.regular_files import read_regular_file
-from agent_tui.safe_paths import path_from, real_path
+from agent_tui.safe_paths import path_from, real_path, resolve_path
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.replay.file_changes import FileVersion, changes_here
 from agent_tui.tools.files.diffs import before_diff
@@ -102,6 +102,19 @@ class ReviewLoader:
         return file_change(
             change.name, change.path, change.before, after, was=change.was, note=note
         )
+
+    async def present_file(self, written: str) -> FileChange:
+        """The file that the user names, as it is now.
+
+        Raises:
+            UsageError: It is not there, or cannot be read.
+        """
+        cwd = self._runtime.conversation.cwd
+        path = resolve_path(written, cwd)
+        after, note = await asyncio.to_thread(read_present, path)
+        if after is None:
+            raise UsageError(f"{written}: {note or 'there is no such file'}.")
+        return self._change(path, after, after, note)
 
     async def top_of(self, folder: Path) -> Path:
         """The top of the repository around `folder`.

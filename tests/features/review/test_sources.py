@@ -16,6 +16,8 @@ from agent_tui.features.review.sources import ReviewLoader
 from agent_tui.headless.printer import print_command
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.tools.git.worktree import Worktree
+from agent_tui.tools.git.worktree_records import WorktreeRecords
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.models import listed_services
 from tests.support.runtime import Stage, collect
@@ -217,3 +219,58 @@ async def test_the_changes_are_listed_with_numbers_for_scripts(stage: Stage):
     assert "1. a.py (+1 -1)" in lines
     assert "Hunk 1.1" in lines
     assert lines[lines.index("3 -line 3") + 1] == "3 +3"
+
+
+async def test_comments_are_written_and_sent_by_lines(
+    stage: Stage, capfd: pytest.CaptureFixture[str]
+):
+    (stage.workspace / "a.py").write_text(BEFORE)
+    runtime = stage.runtime(
+        [edit("a.py", "line 3\n", "3\n"), Reply("Ok."), Reply("Fixed.")], mode="full"
+    )
+    await collect(runtime.submit("first"))
+    out = io.StringIO()
+    for line in (
+        "/comment a.py:3 Why a number?",
+        "/comment a.py:5-6 Both.",
+        "/diff",
+        "/comment send",
+    ):
+        await print_command(runtime, listed_services(), line, "text", out=out)
+    assert "Comment on a.py:3 (open): Why a number?" in out.getvalue()
+    sent = [m.text for m in runtime.conversation.request().messages if m.role == "user"][-1]
+    assert "1. a.py, line 3 after the change\n    3| 3\nWhy a number?" in sent
+    assert "2. a.py, lines 5-6 after the change\n    5| line 5\n    6| line 6\nBoth." in sent
+    assert "Fixed." in out.getvalue()
+    for line, why in (
+        ("/comment a.py Why?", "Give a place"),
+        ("/comment a.py:99 Why?", "no line 99"),
+    ):
+        await print_command(runtime, listed_services(), line, "text", out=out)
+        assert why in capfd.readouterr().err
+    await runtime.aclose()
+
+
+async def test_the_work_in_a_worktree_is_shown(
+    stage: Stage, keeper: ProcessKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder, place = repository(stage), tmp_path / "place"
+    start = git(folder, "rev-parse", "HEAD").strip()
+    git(folder, "worktree", "add", "-q", "-b", "side", str(place))
+    (place / "a.py").write_text(AFTER)
+    git(place, "commit", "-qam", "side")
+    (place / "new.py").write_text("x\n")
+    records = WorktreeRecords(tmp_path / "records")
+    made = Worktree(
+        "side", place.resolve(), folder.resolve(), "side", "main", start, owns_branch=True
+    )
+    records.store(made, "in use")
+    monkeypatch.setattr("agent_tui.features.review.sources.worktree_records", lambda: records)
+    runtime = stage.runtime([])
+    runtime.services.trust.trust_for_this_run(place)
+    named = f"{place.resolve()}/"
+    found = await of(runtime, keeper, "worktree side")
+    assert [one.removeprefix(named) for one in found] == ["a.py 2 1 ", "new.py 1 0 new file"]
+    with pytest.raises(AgentTuiError, match="no worktree 'other'"):
+        await of(runtime, keeper, "worktree other")
+    await runtime.aclose()
