@@ -221,15 +221,13 @@ async def test_the_changes_are_listed_with_numbers_for_scripts(stage: Stage):
     assert lines[lines.index("3 -line 3") + 1] == "3 +3"
 
 
-async def test_comments_are_written_and_sent_by_lines(
-    stage: Stage, capfd: pytest.CaptureFixture[str]
-):
+async def test_comments_are_written_and_sent_by_lines(stage: Stage):
     (stage.workspace / "a.py").write_text(BEFORE)
     runtime = stage.runtime(
         [edit("a.py", "line 3\n", "3\n"), Reply("Ok."), Reply("Fixed.")], mode="full"
     )
     await collect(runtime.submit("first"))
-    out = io.StringIO()
+    out, err = io.StringIO(), io.StringIO()
     for line in (
         "/comment a.py:3 Why a number?",
         "/comment a.py:5-6 Both.",
@@ -246,8 +244,8 @@ async def test_comments_are_written_and_sent_by_lines(
         ("/comment a.py Why?", "Give a place"),
         ("/comment a.py:99 Why?", "no line 99"),
     ):
-        await print_command(runtime, listed_services(), line, "text", out=out)
-        assert why in capfd.readouterr().err
+        await print_command(runtime, listed_services(), line, "text", out=out, err=err)
+        assert why in err.getvalue()
     await runtime.aclose()
 
 
