@@ -82,6 +82,8 @@ class FileChange:
         was: Its earlier name, if it was renamed.
         note: What else is to be said of it, such as why its content is not shown.
         hunks: What changed in it; none for a binary file.
+        counts: Numbers of added and removed lines.
+        digest: That of the present content, which a mark of the user's is bound to.
     """
 
     name: str
@@ -91,18 +93,8 @@ class FileChange:
     was: str = ""
     note: str = ""
     hunks: tuple[Hunk, ...] = field(default=(), repr=False)
-
-    @property
-    def counts(self) -> tuple[int, int]:
-        """Numbers of added and removed lines."""
-        signs = Counter(line.sign for hunk in self.hunks for line in hunk.lines)
-        return signs["+"], signs["-"]
-
-    @property
-    def digest(self) -> str:
-        """What a mark of the user's is bound to: the present content."""
-        content = b"-" if self.after is None else b"+" + self.after
-        return hashlib.sha256(content).hexdigest()[:16]
+    counts: tuple[int, int] = (0, 0)
+    digest: str = ""
 
     @property
     def kind(self) -> str:
@@ -141,10 +133,15 @@ def file_change(
 ) -> FileChange:
     """The change of a file, with its hunks."""
     old, new = text_of(before), text_of(after)
+    hunks: tuple[Hunk, ...] = ()
     if old is None or new is None:
-        return FileChange(name, path, before, after, was, note or "binary")
-    hunks = tuple(find_hunks(split_lines(old), split_lines(new)))
-    return FileChange(name, path, before, after, was, note, hunks)
+        note = note or "binary"
+    else:
+        hunks = tuple(find_hunks(split_lines(old), split_lines(new)))
+    signs = Counter(line.sign for hunk in hunks for line in hunk.lines)
+    content = b"-" if after is None else b"+" + after
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    return FileChange(name, path, before, after, was, note, hunks, (signs["+"], signs["-"]), digest)
 
 
 def text_of(content: bytes | None) -> str | None:

@@ -63,7 +63,7 @@ async def diff(front: Front, argument: str) -> None:
         if found.changes or found.state.unsent():
             await front.show(ReviewPage(front, loader, actions, found))
         else:
-            front.say(f"Nothing changed {found.title}.")
+            _say_nothing(front, found)
 
 
 @command(
@@ -80,7 +80,7 @@ async def review(front: Front, argument: str) -> None:
     if found.changes:
         await front.run(runtime.carry_out(lambda emit: review_by_helper(runtime, found, emit)))
     else:
-        front.say(f"Nothing changed {found.title}.")
+        _say_nothing(front, found)
 
 
 @command("<file:line[-line] text|send>", completions=lambda _front: ("send",), takes_path=True)
@@ -104,6 +104,11 @@ async def comment(front: Front, argument: str) -> None:
             raise UsageError(f"{change.name} has no line {first}.")
         actions.keep(state, made)
         front.say(f"Comment on {made.place}. /comment send sends {len(state.unsent())}.")
+
+
+def _say_nothing(front: Front, found: Review) -> None:
+    other = " /diff git shows what is not committed." if found.what == "session" else ""
+    front.say(f"Nothing changed {found.title}.{other}")
 
 
 @contextmanager

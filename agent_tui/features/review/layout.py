@@ -61,6 +61,8 @@ def lay_out(
         if change.name not in folded:
             own = [one for one in comments if one.path == change.name]
             items += _file_items(number, change, own, is_split)
+    if not changes:
+        items.append(Item("note", text="Nothing changed here."))
     known = {change.name for change in changes}
     if left := [one for one in comments if one.path not in known and one.state != "resolved"]:
         items.append(Item("note", text="Comments on files that are not among these changes"))

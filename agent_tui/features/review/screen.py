@@ -451,7 +451,10 @@ class ReviewScreen(Modal[None]):
 
     async def reload(self) -> None:
         """Find the changes again, and show them."""
-        self._show(await self._loader.load(self.review.what or "last"))
+        try:
+            self._show(await self._loader.load(self.review.what or "last"))
+        except AgentTuiError as error:
+            self._tell_problem(error)
 
     def _show(self, review: Review) -> None:
         for entry in self._front.runtime.conversation.log.entries:
@@ -482,11 +485,13 @@ class ReviewScreen(Modal[None]):
             try:
                 await work
             except AgentTuiError as error:
-                ways = self._front.runtime.services.ways
-                self._tell(ways.fill(str(error)), is_problem=True)
+                self._tell_problem(error)
                 await self.reload()
 
         self.run_worker(run(), group="review")
+
+    def _tell_problem(self, error: AgentTuiError) -> None:
+        self._tell(self._front.runtime.services.ways.fill(str(error)), is_problem=True)
 
     def _tell(self, text: str, *, is_problem: bool = False) -> None:
         severity = "warning" if is_problem else "information"

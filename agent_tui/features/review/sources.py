@@ -31,7 +31,8 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 _MOST_FILE_BYTES: Final = 5_000_000
 _UNREADABLE: Final = "cannot be read"
 _NOT_STORED: Final = "the earlier content was not stored"
-_LAST, _SESSION, _GIT = "since your last message", "in this session", "not committed"
+_LAST, _SESSION = "since your last message", "in this session"
+_GIT = "since the last commit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,9 @@ class ReviewLoader:
         """The changes that `what` names.
 
         Args:
-            what: ``last``, ``session``, ``git``, ``worktree NAME``, a commit, ``A..B``, or part of
-                the name of a file; empty for ``last``, or ``session`` if that is empty.
+            what: ``last``, ``session``, ``git``, ``worktree NAME``, a commit for all since then,
+                ``A..B``, or part of the name of a file; empty for ``last``, or ``session`` if that
+                is empty.
 
         Raises:
             AgentTuiError: Git cannot tell, or there is no such worktree.
@@ -178,7 +180,7 @@ class ReviewLoader:
         return tuple(pair_renames(found))
 
     async def _committed(self, what: str, state: ReviewState) -> Review | None:
-        """The changes between two commits; None if `what` does not name any."""
+        """The changes between two commits or since one; None if `what` does not name any."""
         cwd = self._runtime.conversation.cwd
         is_range = ".." in what
         try:
@@ -188,12 +190,13 @@ class ReviewLoader:
                 raise
             return None
         old, dots, new = what.partition("...") if "..." in what else what.partition("..")
-        ends = [old or "HEAD", new or "HEAD"] if dots else [f"{what}^", what]
-        before, after = [await self._commit(root, end) for end in ends]
-        if not after or (dots and not before):
+        before, after = [await self._commit(root, end or "HEAD") for end in (old, new)]
+        if not (before and after):
             if is_range:
                 raise UsageError(f"Git knows no commits {what}.", "Write it like main..HEAD.")
             return None
+        if not dots:
+            return Review(what, f"since {what}", await self._against(root, before), state)
         try:
             if dots == "...":
                 argv = git_argv("merge-base", before, after)
@@ -212,8 +215,8 @@ class ReviewLoader:
             ]
             return tuple(pair_renames(self._change(*pair, "") for pair in pairs))
 
-        title = f"in {what}" if dots else f"in the commit {what}"
-        return Review(what, title, await asyncio.to_thread(compare), state, is_present=False)
+        changes = await asyncio.to_thread(compare)
+        return Review(what, f"in {what}", changes, state, is_present=False)
 
     async def _commit(self, root: Path, name: str) -> str:
         """The id of the commit `name`; empty if there is none."""

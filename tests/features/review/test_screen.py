@@ -311,7 +311,9 @@ async def test_hostile_names_and_contents_are_harmless(tmp_path: Path, size: tup
 async def test_nothing_changed_is_said(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/diff")
-        assert ui.notices[-1] == "Nothing changed in this session."
+        assert ui.notices[-1] == (
+            "Nothing changed in this session. /diff git shows what is not committed."
+        )
 
 
 async def test_five_thousand_lines_are_there_at_once(tmp_path: Path):

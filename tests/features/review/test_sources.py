@@ -12,6 +12,7 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import AgentTuiError
 from agent_tui.features.review.actions import ReviewActions
 from agent_tui.features.review.changes import FileChange
+from agent_tui.features.review.comments import comment_on
 from agent_tui.features.review.sources import ReviewLoader
 from agent_tui.headless.printer import print_command
 from agent_tui.permissions.trust import FolderTrust, TrustFile
@@ -20,7 +21,7 @@ from agent_tui.tools.git.worktree import Worktree
 from agent_tui.tools.git.worktree_records import WorktreeRecords
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.models import listed_services
-from tests.support.runtime import Stage, collect
+from tests.support.runtime import GOOD_SUMMARY, Stage, collect
 
 BEFORE = "".join(f"line {n}\n" for n in range(1, 31))
 AFTER = BEFORE.replace("line 3\n", "line three\n").replace("line 25\n", "line 25\nnew\n")
@@ -131,8 +132,10 @@ async def test_commits_are_compared_and_others_refused(stage: Stage, keeper: Pro
     git(folder, "commit", "-qam", "second")
     runtime = stage.runtime([])
     assert await of(runtime, keeper, "HEAD^..HEAD") == ["a.py 2 1 "]
-    assert await of(runtime, keeper, "HEAD") == ["a.py 2 1 "]
-    assert await of(runtime, keeper, "HEAD^") == ["a.py 30 0 new file", "moved.py 60 0 new file"]
+    assert await of(runtime, keeper, "HEAD...HEAD^") == []
+    (folder / "new.py").write_text("x\n")
+    assert await of(runtime, keeper, "HEAD^") == ["a.py 2 1 ", "new.py 1 0 new file"]
+    assert await of(runtime, keeper, "HEAD") == ["new.py 1 0 new file"]
     with pytest.raises(AgentTuiError, match=r"Git knows no commits x\.\.y"):
         await of(runtime, keeper, "x..y")
     with pytest.raises(AgentTuiError, match=r"--output"):
@@ -271,4 +274,68 @@ async def test_the_work_in_a_worktree_is_shown(
     assert [one.removeprefix(named) for one in found] == ["a.py 2 1 ", "new.py 1 0 new file"]
     with pytest.raises(AgentTuiError, match="no worktree 'other'"):
         await of(runtime, keeper, "worktree other")
+    await runtime.aclose()
+
+
+@pytest.mark.parametrize("newline", ["\r\n", "\n"])
+async def test_a_hunk_taken_back_leaves_every_other_byte(
+    stage: Stage, keeper: ProcessKeeper, newline: str
+):
+    file = stage.workspace / "a.py"
+    before = ("\ufeff" + BEFORE.replace("\n", newline) + "no end").encode()
+    file.write_bytes(before)
+    file.chmod(0o755)
+    runtime = stage.runtime(
+        [edit("a.py", "line 7", "7"), edit("a.py", "no end", "an end"), Reply("Ok.")], mode="full"
+    )
+    await collect(runtime.submit("first"))
+    loader = ReviewLoader(runtime, keeper)
+    actions = ReviewActions(runtime, loader, keeper)
+    (change,) = (await loader.load("")).changes
+    await actions.take_back(change, change.hunks[:1])
+    assert file.read_bytes() == before.replace(b"no end", b"an end")
+    await actions.take_back(change, change.hunks[1:])
+    assert file.read_bytes() == before
+    assert file.stat().st_mode & 0o777 == 0o755
+    with pytest.raises(AgentTuiError, match="no longer as it was shown"):
+        await actions.take_back(change, change.hunks[1:])
+    await runtime.aclose()
+
+
+async def test_names_that_are_no_text_are_shown_and_staged(stage: Stage, keeper: ProcessKeeper):
+    folder = repository(stage)
+    name = os.fsdecode(b"caf\xe9\x1b.py")
+    (folder / name).write_text("x\n")
+    runtime = stage.runtime([])
+    loader = ReviewLoader(runtime, keeper)
+    actions = ReviewActions(runtime, loader, keeper)
+    review = await loader.load("git")
+    (change,) = review.changes
+    assert change.name == "caf\\udce9\x1b.py"
+    assert await actions.stage(change, change.hunks) == "staged"
+    assert git(folder, "diff", "--cached", "--name-only") == '"caf\\351\\033.py"\n'
+    actions.keep(review.state, comment_on(change, "new", 1, 1, "Why?", "c1"))
+    actions.mark_reviewed(review.state, change, is_reviewed=True)
+    assert '"caf\\\\udce9\\u001b.py", line 1' in actions.write_message(review.state)
+    assert review.state.is_reviewed(change)
+    await runtime.aclose()
+
+
+async def test_comments_outlive_a_compaction(stage: Stage, keeper: ProcessKeeper):
+    (stage.workspace / "a.py").write_text(BEFORE)
+    replies = [edit("a.py", "line 3\n", "3\n"), Reply("Ok."), Reply("Ok."), Reply(GOOD_SUMMARY)]
+    runtime = stage.runtime(replies, mode="full")
+    await collect(runtime.submit("first"))
+    await collect(runtime.submit("second"))
+    loader = ReviewLoader(runtime, keeper)
+    review = await loader.load("session")
+    (change,) = review.changes
+    comment = comment_on(change, "new", 3, 3, "Why?", "c1")
+    ReviewActions(runtime, loader, keeper).keep(review.state, comment)
+    before = runtime.conversation.log.path
+    await collect(runtime.compact())
+    assert runtime.conversation.log.path != before
+    again = await loader.load("session")
+    assert again.state.unsent() == [comment]
+    assert summary(again.changes) == ["a.py 1 1 "]
     await runtime.aclose()
