@@ -323,7 +323,12 @@ async def test_names_that_are_no_text_are_shown_and_staged(stage: Stage, keeper:
 
 async def test_comments_outlive_a_compaction(stage: Stage, keeper: ProcessKeeper):
     (stage.workspace / "a.py").write_text(BEFORE)
-    replies = [edit("a.py", "line 3\n", "3\n"), Reply("Ok."), Reply("Ok."), Reply(GOOD_SUMMARY)]
+    replies = [
+        edit("a.py", "line 3\n", "3\n"),
+        Reply("Ok."),
+        Reply("word " * 9_000),
+        Reply(GOOD_SUMMARY),
+    ]
     runtime = stage.runtime(replies, mode="full")
     await collect(runtime.submit("first"))
     await collect(runtime.submit("second"))
