@@ -429,15 +429,17 @@ async def review(ui: Ui) -> None:
     await ui.send("Why does the version flag do nothing? Please fix it.")
     await ui.submit("/diff")
     await ui.until(lambda: isinstance(ui.app.screen, ReviewScreen))
-    view = ui.app.screen.query_one(ReviewView)
+    screen = ui.app.screen
+    assert isinstance(screen, ReviewScreen)
+    view = screen.query_one(ReviewView)
     await ui.until(lambda: view.items)
-    (change,) = ui.app.screen.review.changes
+    (change,) = screen.review.changes
     lines = [line for hunk in change.hunks for line in hunk.lines if line.sign == "+"]
     own = comment_on(change, "new", lines[0].new, lines[0].new, "Say it on stdout.", "c1")
     found = comment_on(change, "new", lines[-1].new, lines[-1].new, "No test runs this.", "c2")
     found = found.model_copy(update={"by": "helper", "state": "found"})
     ui.runtime.conversation.log.append_many([comment_entry(own), comment_entry(found)])
-    await ui.app.screen.reload()
+    await screen.reload()
     await ui.pilot.press("down", "down", "down")
     await ui.until(lambda: view.is_coloured)
     await ui.settle()

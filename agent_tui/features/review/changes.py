@@ -47,18 +47,14 @@ class Hunk:
         lines: The lines.
         old_start: The index of its first line in the old file.
         new_start: That in the new file.
-        nth: How many hunks with the same lines precede it in the file.
+        key: What it is recognized by, wherever it lies: the hash of its lines, and how many hunks
+            with the same lines precede it in the file.
     """
 
     lines: tuple[HunkLine, ...]
     old_start: int
     new_start: int
-    nth: int = 0
-
-    @property
-    def key(self) -> str:
-        """What it is recognized by, wherever it lies: its lines."""
-        return f"{_digest_of(self.lines)}.{self.nth}"
+    key: str
 
     @property
     def diff(self) -> str:
@@ -181,7 +177,7 @@ def find_hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[Hunk]:
         old_start = next((line.old - 1 for line in lines if line.old), -1)
         new_start = next((line.new - 1 for line in lines if line.new), -1)
         # A hunk without lines on one side is a whole file, which begins or ends empty.
-        yield Hunk(lines, max(old_start, 0), max(new_start, 0), seen[digest])
+        yield Hunk(lines, max(old_start, 0), max(new_start, 0), f"{digest}.{seen[digest]}")
         seen[digest] += 1
 
 

@@ -135,7 +135,7 @@ class ReviewScreen(Modal[None]):
     def on_mount(self) -> None:
         """Show the first changes, and look for later ones."""
         self._draw()
-        self.set_interval(_LOOK_S, self._look)
+        self.set_interval(_LOOK_S, self.look)
 
     def on_resize(self) -> None:
         """Show the list of files if there is room."""
@@ -268,6 +268,7 @@ class ReviewScreen(Modal[None]):
         if text:
             changed = {"text": text, "state": "open", "by": "" if old.text != text else old.by}
             self._actions.keep(self.review.state, old.model_copy(update=changed))
+            self._view.mark = None
             self._draw()
 
     def action_set(self, to: CommentState) -> None:
@@ -437,7 +438,7 @@ class ReviewScreen(Modal[None]):
 
     def action_turn(self) -> None:
         """Show other changes."""
-        what = _NEXT.get(self.review.what or "last", "last")
+        what = _NEXT.get(self.review.what, "last")
         self._do(self._load(what))
 
     async def _load(self, what: str) -> None:
@@ -452,17 +453,18 @@ class ReviewScreen(Modal[None]):
     async def reload(self) -> None:
         """Find the changes again, and show them."""
         try:
-            self._show(await self._loader.load(self.review.what or "last"))
+            self._show(await self._loader.load(self.review.what))
         except AgentTuiError as error:
             self._tell_problem(error)
 
     def _show(self, review: Review) -> None:
         for entry in self._front.runtime.conversation.log.entries:
             review.state.take(entry)  # comments may have been written while it was loaded
-        self.review = review
-        self._draw()
+        if review != self.review:
+            self.review = review
+            self._draw()
 
-    async def _look(self) -> None:
+    async def look(self) -> None:
         """Load again if a file or the session changed."""
         seen = (self._front.runtime.conversation.log.leaf_id, await asyncio.to_thread(self._stamps))
         if self._seen not in (None, seen) and self.is_current:

@@ -3,10 +3,10 @@
 import asyncio
 import os
 import stat
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.runtime import AgentRuntime
@@ -33,6 +33,9 @@ _UNREADABLE: Final = "cannot be read"
 _NOT_STORED: Final = "the earlier content was not stored"
 _LAST, _SESSION = "since your last message", "in this session"
 _GIT = "since the last commit"
+
+MakeChange: TypeAlias = Callable[[Path, bytes | None, bytes | None, str], FileChange]
+"""Makes the change of a file from its contents before and after, and a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class ReviewLoader:
     def __init__(self, runtime: AgentRuntime, keeper: ProcessKeeper) -> None:
         self._runtime = runtime
         self._keeper = keeper
+        self._made: dict[Path, tuple[object, FileChange]] = {}
 
     async def load(self, what: str) -> Review:
         """The changes that `what` names.
@@ -88,7 +92,7 @@ class ReviewLoader:
         if what in ("", "last"):
             changes = await self._recorded(entries[_last_message(entries) :])
             if changes or what:
-                return Review(what, _LAST, changes, state)
+                return Review("last", _LAST, changes, state)
         elif what != "session" and (found := await self._committed(what, state)) is not None:
             return found
         changes = await self._recorded(entries)
@@ -134,7 +138,7 @@ class ReviewLoader:
 
     async def _recorded(self, entries: Sequence[Entry]) -> tuple[FileChange, ...]:
         conversation = self._runtime.conversation
-        return await asyncio.to_thread(recorded_changes, conversation, entries)
+        return await asyncio.to_thread(recorded_changes, conversation, entries, self._change)
 
     async def _uncommitted(self, what: str, state: ReviewState) -> Review:
         root = await self.top_of(self._runtime.conversation.cwd)
@@ -234,8 +238,13 @@ class ReviewLoader:
     def _change(
         self, path: Path, before: bytes | None, after: bytes | None, note: str
     ) -> FileChange:
-        name = name_of(path, self._runtime.conversation.cwd)
-        return file_change(name, path, before, after, note=note)
+        """A change; one that was found before is not worked out again."""
+        known, made = self._made.get(path, (None, None))
+        if made is None or known != (before, after, note):
+            name = name_of(path, self._runtime.conversation.cwd)
+            made = file_change(name, path, before, after, note=note)
+            self._made[path] = (before, after, note), made
+        return made
 
     @property
     def _environ(self) -> Mapping[str, str]:
@@ -281,7 +290,7 @@ def read_present(path: Path) -> tuple[bytes | None, str]:
 
 
 def recorded_changes(
-    conversation: Conversation, entries: Sequence[Entry]
+    conversation: Conversation, entries: Sequence[Entry], make: MakeChange
 ) -> tuple[FileChange, ...]:
     """What the calls and commands recorded in `entries`, oldest first, changed. Reads the files.
 
@@ -301,20 +310,21 @@ def recorded_changes(
             note = note or version.why_not or _NOT_STORED
         modes = _mode_words(version.mode, _mode_at(Path(path)))
         if before != after or note or modes:
-            one = file_change(name_of(Path(path), cwd), Path(path), before, after, note=note)
-            found.append(one if not modes else replace(one, note=note or modes))
+            found.append(make(Path(path), before, after, note or modes))
     known = {real_path(path) for path in first}
-    found += _edited_changes(entries, cwd, known)
+    found += _edited_changes(entries, cwd, known, make)
     return tuple(pair_renames(found))
 
 
-def _edited_changes(entries: Sequence[Entry], cwd: Path, known: set[Path]) -> Iterable[FileChange]:
+def _edited_changes(
+    entries: Sequence[Entry], cwd: Path, known: set[Path], make: MakeChange
+) -> Iterable[FileChange]:
     """Changes of files that are not `known`, from the diffs of edits."""
     for changed in find_changed_files(file_edits(entries), cwd):
         if real_path(changed.path) in known:
             continue
         after, note = read_present(changed.path)
-        name, before = name_of(changed.path, cwd), after
+        before = after
         if changed.is_whole and after is not None and changed.diff:
             present = after.decode("utf-8", "replace").removeprefix("\ufeff")
             earlier = before_diff(present.replace("\r\n", "\n"), changed.diff)
@@ -323,7 +333,7 @@ def _edited_changes(entries: Sequence[Entry], cwd: Path, known: set[Path]) -> It
         elif changed.diff or changed.commands:
             note = note or _NOT_STORED
         if before != after or note:
-            yield file_change(name, changed.path, before or None, after, note=note)
+            yield make(changed.path, before or None, after, note)
 
 
 def _mode_at(path: Path) -> int:

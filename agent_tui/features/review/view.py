@@ -5,6 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, zip_longest
+from typing import TypeAlias
 
 from rich.segment import Segment
 from rich.style import Style
@@ -35,6 +36,9 @@ _MOST_COLOURED_CHARS = 400_000
 _MOST_DRAWN = 3_000
 _NO_END = " (no newline at the end)"
 _KINDS: dict[str, RowKind] = {" ": "unchanged", "-": "removed", "+": "added"}
+_Place: TypeAlias = tuple[str, str, int, str]
+"""What an item is recognized by: its file, its hunk, its line there, its comment."""
+
 _STATES = {
     "found": "a keeps, d drops it",
     "open": "not sent yet",
@@ -82,7 +86,7 @@ class ReviewView(ScrollView, can_focus=False):
 
     def show(self, review: Review) -> None:
         """Show `review`, the cursor where it was as far as possible; fold reviewed files."""
-        place, before = self._place_of_cursor(), self._review
+        places, before = self._places(), self._review
         self._review = review
         if before is None or before.changes != review.changes:
             self._texts.clear()
@@ -93,10 +97,7 @@ class ReviewView(ScrollView, can_focus=False):
             if (is_reviewed := review.state.is_reviewed(change)) != (change.name in self._reviewed):
                 for names in (self._reviewed, self.folded):
                     (names.add if is_reviewed else names.discard)(change.name)
-        self._lay_out()
-        self.cursor = self._cursor_at(place)
-        self.mark = None
-        self.show_cursor()
+        self._lay_out_again(places)
 
     def _lay_out(self) -> None:
         """Make the items for the present width, and find their heights."""
@@ -127,11 +128,8 @@ class ReviewView(ScrollView, can_focus=False):
     def on_resize(self) -> None:
         """Lay out for another width."""
         is_split = self.app.size.width >= SPLIT_COLUMNS
-        if (self._width, is_split) != self._laid_out_for:
-            place = self._place_of_cursor()
-            self._lay_out()
-            self.cursor = self._cursor_at(place)
-            self.show_cursor()
+        if self._review is not None and (self._width, is_split) != self._laid_out_for:
+            self._lay_out_again(self._places())
 
     def on_mount(self) -> None:
         """Follow theme changes."""
@@ -144,10 +142,7 @@ class ReviewView(ScrollView, can_focus=False):
     def fold(self, name: str, *, is_folded: bool) -> None:
         """Fold or unfold a file."""
         (self.folded.add if is_folded else self.folded.discard)(name)
-        place = self._place_of_cursor()
-        self._lay_out()
-        self.cursor = self._cursor_at(place)
-        self.show_cursor()
+        self._lay_out_again(self._places())
 
     # The cursor
 
@@ -196,26 +191,40 @@ class ReviewView(ScrollView, can_focus=False):
         self.refresh()
         self.post_message(self.CursorMoved())
 
-    def _place_of_cursor(self) -> tuple[str, str, int, str]:
-        """What the cursor is on, for the time after the items changed."""
-        item, review = self.item, self._review
-        if item is None or review is None or item.file < 0:
+    def _places(self) -> list[_Place]:
+        """What the cursor and the beginning of a selection are on."""
+        indices = [self.cursor] if self.mark is None else [self.cursor, self.mark]
+        return [self._place_of(index) for index in indices]
+
+    def _lay_out_again(self, places: Sequence[_Place]) -> None:
+        """Lay out with the cursor and the selection at `places`, if they are still there."""
+        self._lay_out()
+        cursor, *marks = (self._index_of(place) for place in places)
+        self.cursor = min(self.cursor, max(len(self.items) - 1, 0)) if cursor is None else cursor
+        self.mark = marks[0] if marks and cursor is not None else None
+        self.show_cursor()
+
+    def _place_of(self, index: int) -> _Place:
+        if self._review is None or index >= len(self.items) or self.items[index].file < 0:
             return "", "", 0, ""
-        change = review.changes[item.file]
+        item = self.items[index]
+        change = self._review.changes[item.file]
         key = change.hunks[item.hunk].key if item.hunk >= 0 else ""
         comment = item.comment.id if item.comment else ""
         return change.name, key, max(item.old, item.new), comment
 
-    def _cursor_at(self, place: tuple[str, str, int, str]) -> int:
-        """The item that is most like `place`."""
-        assert self._review is not None
+    def _index_of(self, place: _Place) -> int | None:
+        """The item that is most like `place`; None if its file is not there."""
         name, key, line, comment = place
-        best, best_rank = min(self.cursor, max(len(self.items) - 1, 0)), 0
+        best: int | None = None
+        best_rank = 0
         for index, item in enumerate(self.items):
-            if item.file < 0 or self._review.changes[item.file].name != name:
+            if self._review is None or item.file < 0:
                 continue
-            hunks = self._review.changes[item.file].hunks
-            is_hunk = item.hunk >= 0 and hunks[item.hunk].key == key
+            change = self._review.changes[item.file]
+            if change.name != name:
+                continue
+            is_hunk = item.hunk >= 0 and change.hunks[item.hunk].key == key
             is_line = is_hunk and max(item.old, item.new) == line and item.kind != "comment"
             is_comment = item.comment is not None and item.comment.id == comment
             rank = 1 + is_hunk + 2 * is_line + 4 * is_comment

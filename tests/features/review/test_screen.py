@@ -133,6 +133,7 @@ async def test_comments_are_sent_as_one_message_and_follow_their_lines(tmp_path:
         await comment(ui, "Why?")
         await press_until(ui, "down", "+ line thirty")
         await ui.pilot.press("shift+down")
+        await reloaded(ui)  # a selection stays
         await comment(ui, "Hm.")
         assert "2 comments to send" in title(ui)
         await ui.pilot.press("m")
@@ -336,3 +337,41 @@ def _no_editor(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("EDITOR", "VISUAL"):
         if name in os.environ:
             monkeypatch.delenv(name)
+
+
+async def test_a_click_moves_the_cursor_folds_a_file_and_goes_to_one(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        shown = view(ui)
+        row = next(y for y in range(20) if "line three" in shown.render_line(y).text)
+        await ui.pilot.click(ReviewView, offset=(10, row))
+        assert shown.render_line(row).text.startswith("▌")
+        await ui.pilot.click(ReviewView, offset=(10, row + 2), shift=True)
+        assert len(shown.selection) == 3
+        await ui.pilot.click("#review-list", offset=(3, 1))
+        await ui.until(lambda: shown.item is not None and shown.item.file == 1)
+        await ui.pilot.click(ReviewView, offset=(10, 0))
+        await ui.until(lambda: "▸ a.py" in text(ui))
+        await ui.pilot.click(ReviewView, offset=(10, 0))
+        await ui.until(lambda: "▾ a.py" in text(ui))
+
+
+async def test_what_the_model_changes_meanwhile_is_shown(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        assert isinstance(ui.app.screen, ReviewScreen)
+        await ui.app.screen.look()
+        file = stage.workspace / "a.py"
+        file.write_text(file.read_text().replace("line three", "line changed by others"))
+        await ui.app.screen.look()
+        assert "line changed by others" in text(ui)
+        file.write_text(BEFORE)
+        (stage.workspace / "new.py").unlink()
+        await ui.app.screen.look()
+        assert "Nothing changed here." in text(ui)
+        await ui.pilot.press("x", "s", "e", "w", "c", "space", "enter", "d", "n", "m")
+        await ui.until(lambda: "No comments to send" in "".join(ui.toasts))
