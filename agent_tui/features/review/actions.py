@@ -23,13 +23,14 @@ from agent_tui.features.review.comments import (
     review_message,
     reviewed_entry,
 )
-from agent_tui.features.review.sources import ReviewLoader
+from agent_tui.features.review.sources import ReviewLoader, name_of
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.entries import CustomEntry, new_entry_id
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import FileVersion, Restore, RestorePlan
 from agent_tui.tools.files.versions import FILE, PROGRAM, store_version, version_of
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, order_git
+from agent_tui.tools.git.status import read_staged
 from agent_tui.tools.git.trees import read_blobs
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
@@ -198,12 +199,11 @@ class ReviewActions:
             AgentTuiError: Git does not run here.
         """
         root = await self._loader.top_of(self._runtime.conversation.cwd)
-        argv = git_argv("diff", "--cached", "--name-only", "-z")
         try:
-            answer = await ask_git(self._keeper, argv, root, self._environ)
+            files = await read_staged(self._keeper, root, self._environ)
         except GitSilentError as error:
             raise AgentTuiError(f"Git does not tell what is staged: {error}.") from error
-        return root, [name for name in answer.decode("utf-8", "replace").split("\0") if name]
+        return root, [name_of(root / file.name, root) for file in files]
 
     def commit_argv(self, root: Path, message: Path) -> tuple[str, ...]:
         """The command that commits; in a folder that is not trusted, without hooks."""

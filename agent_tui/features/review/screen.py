@@ -354,6 +354,7 @@ class ReviewScreen(Modal[None]):
         done = await self._actions.stage(change, change.hunks if hunk is None else (hunk,))
         what = change.name if hunk is None else "The hunk"
         self._tell(f"{what} is {done}. {'C commits.' if done == 'staged' else ''}".rstrip())
+        await self.reload()
 
     def action_commit(self) -> None:
         """Commit what is staged."""

@@ -4,7 +4,7 @@ import asyncio
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -12,7 +12,13 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.cli.folders import worktree_records
 from agent_tui.errors import AgentTuiError, UsageError
-from agent_tui.features.review.changes import FileChange, file_change, pair_renames
+from agent_tui.features.review.changes import (
+    FileChange,
+    file_change,
+    is_applied,
+    pair_renames,
+    text_of,
+)
 from agent_tui.features.review.comments import ReviewState, read_state
 from agent_tui.messages import UserMessage
 from agent_tui.regular_files import read_regular_file
@@ -23,7 +29,12 @@ from agent_tui.tools.files.diffs import before_diff
 from agent_tui.tools.files.edit_history import file_edits, find_changed_files
 from agent_tui.tools.files.versions import FILE, LINK, PROGRAM, TOO_LARGE
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
-from agent_tui.tools.git.status import diff_trees, read_work_tree, top_folder
+from agent_tui.tools.git.status import (
+    diff_trees,
+    read_staged,
+    read_work_tree,
+    top_folder,
+)
 from agent_tui.tools.git.trees import read_blobs
 from agent_tui.tools.git.worktree_records import main_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -48,6 +59,7 @@ class Review:
         changes: The files.
         state: Comments and marks.
         is_present: Whether the changed files are as they are in the folder now.
+        staged: The hunks that are staged, by the names of their files and their keys.
     """
 
     what: str
@@ -55,6 +67,7 @@ class Review:
     changes: tuple[FileChange, ...]
     state: ReviewState
     is_present: bool = True
+    staged: frozenset[tuple[str, str]] = frozenset()
 
 
 class ReviewLoader:
@@ -71,7 +84,7 @@ class ReviewLoader:
         self._made: dict[Path, tuple[object, FileChange]] = {}
 
     async def load(self, what: str) -> Review:
-        """The changes that `what` names.
+        """The changes that `what` names, with what is staged of them.
 
         Args:
             what: ``last``, ``session``, ``git``, ``worktree NAME``, a commit for all since then,
@@ -81,6 +94,29 @@ class ReviewLoader:
         Raises:
             AgentTuiError: Git cannot tell, or there is no such worktree.
         """
+        review = await self._load(what)
+        if not (review.is_present and review.changes):
+            return review
+        try:
+            return replace(review, staged=await self._staged(review))
+        except (AgentTuiError, GitSilentError):
+            return review  # there is no repository, or git may not run in it
+
+    async def _staged(self, review: Review) -> frozenset[tuple[str, str]]:
+        root = await self.top_of(review.changes[0].path.parent)
+        files = await read_staged(self._keeper, root, self._environ)
+        ids = [file.after_id for file in files if file.after_id]
+        blobs = await read_blobs(self._keeper, root, ids, self._environ)
+        texts = {root / file.name: text_of(blobs.get(file.after_id)) for file in files}
+        return frozenset(
+            (change.name, hunk.key)
+            for change in review.changes
+            if (text := texts.get(change.path)) is not None
+            for hunk in change.hunks
+            if is_applied(text, hunk)
+        )
+
+    async def _load(self, what: str) -> Review:
         history = self._runtime.history()
         entries = await asyncio.to_thread(lambda: [*history.entries()][::-1])
         state = read_state(entries)

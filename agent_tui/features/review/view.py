@@ -298,8 +298,11 @@ class ReviewView(ScrollView, can_focus=False):
             case "file":
                 return [self._draw_file(self._review.changes[item.file], width)]
             case "hunk":
-                hunk = self._review.changes[item.file].hunks[item.hunk]
-                return [Line((Segment(f"⋯ {_range_words(hunk)}", palette.hunk),))]
+                change = self._review.changes[item.file]
+                hunk = change.hunks[item.hunk]
+                is_staged = (change.name, hunk.key) in self._review.staged
+                words = Segment(f"⋯ {_range_words(hunk)}", palette.hunk)
+                return [Line((words, Segment("  staged" if is_staged else "", palette.success)))]
             case "line":
                 return self._draw_lines(item)
             case "comment":

@@ -170,7 +170,9 @@ async def test_hunks_and_files_are_staged_and_unstaged(stage: Stage, keeper: Pro
     assert git(folder, "diff", "--cached", "--stat").split("|")[1].split()[0] == "1"
     assert await actions.stage(a, a.hunks) == "staged"
     assert git(folder, "show", ":a.py") == AFTER
+    assert len((await loader.load("git")).staged) == 2
     assert await actions.stage(a, a.hunks[:1]) == "unstaged"
+    assert (await loader.load("git")).staged == {("a.py", a.hunks[1].key)}
     assert git(folder, "show", ":a.py") == BEFORE.replace("line 25\n", "line 25\nnew\n")
     assert await actions.stage(new, new.hunks) == "staged"
     assert await actions.stage(moved, moved.hunks) == "staged"
