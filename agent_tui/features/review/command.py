@@ -1,7 +1,7 @@
 """``/diff`` shows changes, ``/comment`` comments on them, ``/review`` has a helper review them."""
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from agent_tui.commands.core.front import Front, Page, PageSection, Row
 from agent_tui.errors import UsageError
 from agent_tui.features.review.actions import ReviewActions
 from agent_tui.features.review.changes import FileChange
-from agent_tui.features.review.comments import Comment, comment_on
+from agent_tui.features.review.comments import Comment, CommentState, ReviewState, comment_on
 from agent_tui.features.review.helper import review_by_helper
 from agent_tui.features.review.sources import Review, ReviewLoader
 from agent_tui.safe_text import safe_text
@@ -27,6 +27,8 @@ _WHAT = (
     Completion("git", "not committed"),
     Completion("worktree ", "the work in a worktree"),
 )
+_ACTS: Mapping[str, CommentState] = {"keep": "open", "drop": "dropped", "resolve": "resolved"}
+_ACT = re.compile(r"(keep|drop|resolve) +([1-9]\d{0,5})")
 _PLACE = re.compile(r"(.+?):(\d+)(?:-(\d+))?\s+(.+)", re.DOTALL)
 
 
@@ -83,27 +85,41 @@ async def review(front: Front, argument: str) -> None:
         _say_nothing(front, found)
 
 
-@command("<file:line[-line] text|send>", completions=lambda _front: ("send",), takes_path=True)
+@command(
+    "<file:line[-line] text|send|keep N|drop N|resolve N>",
+    completions=lambda _front: ("send", *(f"{act} " for act in _ACTS)),
+    takes_path=True,
+)
 async def comment(front: Front, argument: str) -> None:
-    """Comment on lines of a file for a review; send sends all comments."""
+    """Comment on lines of a file, send all comments, or decide on one that /diff lists."""
     with _loading(front) as (loader, actions):
         state = (await loader.load("session")).state
         if argument.strip() == "send":
-            message = actions.write_message(state)
-            if message:
-                await front.send(message)
-            else:
-                front.say("No comments to send.")
-            return
-        if (place := _PLACE.fullmatch(argument.strip())) is None:
+            await _send(front, actions, state)
+        elif (act := _ACT.fullmatch(argument.strip())) is not None:
+            chosen = list(state.comments.values())[int(act[2]) - 1 : int(act[2])]
+            if not chosen:
+                raise UsageError(f"There is no comment {act[2]}.", "/diff lists them.")
+            changed = chosen[0].model_copy(update={"state": _ACTS[act[1]]})
+            actions.keep(state, changed)
+            front.say(f"Comment {act[2]} on {changed.place}: {changed.state}.")
+        elif (place := _PLACE.fullmatch(argument.strip())) is not None:
+            change = await loader.present_file(place[1])
+            first, last = int(place[2]), int(place[3] or place[2])
+            made = comment_on(change, "new", first, last, place[4], actions.new_id(state))
+            if not made.lines:
+                raise UsageError(f"{change.name} has no line {first}.")
+            actions.keep(state, made)
+            front.say(f"Comment on {made.place}. /comment send sends {len(state.unsent())}.")
+        else:
             raise UsageError("Give a place and a text: /comment src/app.py:12 Why?")
-        change = await loader.present_file(place[1])
-        first, last = int(place[2]), int(place[3] or place[2])
-        made = comment_on(change, "new", first, last, place[4], actions.new_id(state))
-        if not made.lines:
-            raise UsageError(f"{change.name} has no line {first}.")
-        actions.keep(state, made)
-        front.say(f"Comment on {made.place}. /comment send sends {len(state.unsent())}.")
+
+
+async def _send(front: Front, actions: ReviewActions, state: ReviewState) -> None:
+    if message := actions.write_message(state):
+        await front.send(message)
+    else:
+        front.say("No comments to send.")
 
 
 def _say_nothing(front: Front, found: Review) -> None:
@@ -123,28 +139,35 @@ def _loading(front: Front) -> Generator[tuple[ReviewLoader, ReviewActions]]:
 
 
 def review_page(review: Review) -> Page:
-    """The files with numbered hunks, and the comments on each."""
-    sections = [
-        _section(number, change, [one for one in review.state.shown() if one.path == change.name])
-        for number, change in enumerate(review.changes, start=1)
-    ]
+    """The files with numbered hunks, and the numbered comments on each."""
+    comments = list(enumerate(review.state.comments.values(), start=1))
+    sections: list[PageSection] = []
+    for number, change in enumerate(review.changes, start=1):
+        own = [row for row in comments if row[1].path == change.name]
+        rows = (*_hunk_rows(number, change), *_comment_rows(own))
+        sections.append(PageSection(_heading(number, change), rows))
+    known = {change.name for change in review.changes}
+    if rows := tuple(_comment_rows([row for row in comments if row[1].path not in known])):
+        sections.append(PageSection("Other files", rows))
     return Page(f"Changes {review.title}", tuple(sections))
 
 
-def _section(number: int, change: FileChange, comments: list[Comment]) -> PageSection:
+def _heading(number: int, change: FileChange) -> str:
     added, removed = change.counts
     facts = [f"+{added} -{removed}", *filter(None, (change.kind, change.note))]
-    heading = f"{number}. {change.name} ({', '.join(facts)})"
-    return PageSection(
-        safe_text(heading, keep_newlines=False), tuple(_rows(number, change, comments))
-    )
+    return safe_text(f"{number}. {change.name} ({', '.join(facts)})", keep_newlines=False)
 
 
-def _rows(number: int, change: FileChange, comments: list[Comment]) -> Iterator[Row]:
+def _hunk_rows(number: int, change: FileChange) -> Iterator[Row]:
     for index, hunk in enumerate(change.hunks, start=1):
         yield "", f"Hunk {number}.{index}"
         for line in hunk.lines:
             text = safe_text(line.text.removesuffix("\n").removesuffix("\r"), keep_newlines=False)
             yield "", f"{line.new or line.old} {line.sign}{text}"
-    for comment in comments:
-        yield "", safe_text(f"Comment on {comment.place} ({comment.state}): {comment.text}")
+
+
+def _comment_rows(comments: Iterable[tuple[int, Comment]]) -> Iterator[Row]:
+    for number, one in comments:
+        if one.state != "dropped":
+            by = f", by a {one.by}" if one.by else ""
+            yield "", safe_text(f"Comment {number} on {one.place} ({one.state}{by}): {one.text}")

@@ -236,11 +236,13 @@ async def test_comments_are_written_and_sent_by_lines(stage: Stage):
     for line in (
         "/comment a.py:3 Why a number?",
         "/comment a.py:5-6 Both.",
+        "/comment a.py:7 Never mind.",
+        "/comment drop 3",
         "/diff",
         "/comment send",
     ):
         await print_command(runtime, listed_services(), line, "text", out=out)
-    assert "Comment on a.py:3 (open): Why a number?" in out.getvalue()
+    assert "Comment 1 on a.py:3 (open): Why a number?" in out.getvalue()
     sent = [m.text for m in runtime.conversation.request().messages if m.role == "user"][-1]
     assert "1. a.py, line 3 after the change\n    3| 3\nWhy a number?" in sent
     assert "2. a.py, lines 5-6 after the change\n    5| line 5\n    6| line 6\nBoth." in sent
@@ -248,6 +250,7 @@ async def test_comments_are_written_and_sent_by_lines(stage: Stage):
     for line, why in (
         ("/comment a.py Why?", "Give a place"),
         ("/comment a.py:99 Why?", "no line 99"),
+        ("/comment keep 4", "no comment 4"),
     ):
         await print_command(runtime, listed_services(), line, "text", out=out, err=err)
         assert why in err.getvalue()
