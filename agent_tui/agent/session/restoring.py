@@ -84,7 +84,12 @@ class FileRestorer:
         return tuple(_notices((), plan.left, self._sessions.conversation.cwd))
 
     async def carry_out(
-        self, plan: RestorePlan, *, tells_model: bool = False, told: str = ""
+        self,
+        plan: RestorePlan,
+        *,
+        tells_model: bool = False,
+        told: str = "",
+        is_beside_turn: bool = False,
     ) -> tuple[AgentEvent, ...]:
         """Restore the files of `plan`, each in one step or not at all.
 
@@ -95,12 +100,15 @@ class FileRestorer:
             plan: What to do; files that changed meanwhile stay.
             tells_model: Whether to tell the model, because the conversation stays where it is.
             told: What it is told; empty for the names of the files.
+            is_beside_turn: Whether a turn runs, which is between its calls. The model must be told
+                in another way then: its calls and their results stay together.
 
         Raises:
             AgentTuiError: Something runs, or the session cannot be written.
         """
-        self._sessions.require_idle()
-        self._sessions.prepare_to_write()
+        if not is_beside_turn:
+            self._sessions.require_idle()
+            self._sessions.prepare_to_write()
         conversation = self._sessions.conversation
         ready, left = await asyncio.to_thread(_keep_contents, conversation, plan.restores)
         if ready:

@@ -10,6 +10,7 @@ from agent_tui.events import AgentEvent
 from agent_tui.features.review.changes import (
     FileChange,
     Hunk,
+    HunkLine,
     is_applied,
     text_of,
     with_hunk,
@@ -24,17 +25,20 @@ from agent_tui.features.review.comments import (
     reviewed_entry,
 )
 from agent_tui.features.review.sources import ReviewLoader, name_of
+from agent_tui.messages import AssistantMessage, ToolResultMessage
 from agent_tui.secret_text import mask_values
-from agent_tui.sessions.entries import CustomEntry, new_entry_id
+from agent_tui.sessions.entries import CustomEntry, Entry, MessageEntry, new_entry_id
+from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import FileVersion, Restore, RestorePlan
-from agent_tui.tools.files.versions import FILE, PROGRAM, store_version, version_of
+from agent_tui.tools.files.versions import FILE, store_version, version_of
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, order_git
 from agent_tui.tools.git.status import read_staged
 from agent_tui.tools.git.trees import read_blobs
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
-_TOOK_BACK = "(The user took this change in {name} back:\n{diff}Read the file again to edit it.)"
+_TOOK_BACK = "(The user took this change in {name} back:\n{lines}Read the file again to edit it.)"
+_CALL_RUNS = "A call or a compaction is running, and may change files. Try again when it has ended."
 _NOT_AS_SHOWN = "This change is no longer as it was shown. Look at it again."
 _NOT_IN_INDEX = (
     "Git's index has other lines there than the file had before: stage it with git add -p."
@@ -113,11 +117,12 @@ class ReviewActions:
     async def take_back(self, change: FileChange, hunks: Sequence[Hunk]) -> tuple[AgentEvent, ...]:
         """Take `hunks` of a file back, if they are as shown; ``/undo`` offers to redo it.
 
+        While a turn runs, this works between its calls, any of which may change the file.
+
         Raises:
-            AgentTuiError: They are not as shown, something runs, or the file cannot be stored.
+            AgentTuiError: They are not as shown, a call runs, or the file cannot be stored.
         """
         runtime = self._runtime
-        runtime.sessions.require_idle()
         fresh = await self._loader.reload(change)
         wanted = text_of(fresh.after)
         for hunk in reversed(hunks):
@@ -126,16 +131,24 @@ class ReviewActions:
         if wanted is None:
             raise AgentTuiError(_NOT_AS_SHOWN)
         is_gone = not wanted and change.before is None
-        plan = await asyncio.to_thread(self._plan, change.path, None if is_gone else wanted)
-        diff = "".join(hunk.diff for hunk in hunks)
-        told = _TOOK_BACK.format(name=change.name, diff=diff)
-        return await runtime.files.carry_out(
-            plan, tells_model=True, told=mask_values(told, runtime.services.secrets)
+        plan = await asyncio.to_thread(self._plan, fresh, None if is_gone else wanted)
+        lines = "".join(map(_quoted, (line for hunk in hunks for line in hunk.lines)))
+        told = mask_values(
+            _TOOK_BACK.format(name=change.name, lines=lines), runtime.services.secrets
         )
+        if not runtime.is_busy:
+            return await runtime.files.carry_out(plan, tells_model=True, told=told)
+        if runtime.is_compacting or has_open_calls(runtime.conversation.log.path_entries()):
+            raise AgentTuiError(_CALL_RUNS)
+        events = await runtime.files.carry_out(plan, is_beside_turn=True)
+        is_done = (await self._loader.reload(change)).after != fresh.after
+        return (*events, *(runtime.enqueue(told) if is_done else ()))
 
-    def _plan(self, path: Path, wanted: str | None) -> RestorePlan:
-        conversation = self._runtime.conversation
+    def _plan(self, fresh: FileChange, wanted: str | None) -> RestorePlan:
+        conversation, path = self._runtime.conversation, fresh.path
         present = version_of(path, open_texts=conversation.services.open_texts)
+        if present.digest != (digest_of(fresh.after) if fresh.after is not None else ""):
+            raise AgentTuiError(_NOT_AS_SHOWN)
         version = FileVersion()
         if wanted is not None:
             content, mode = wanted.encode("utf-8"), present.mode or FILE
@@ -154,8 +167,7 @@ class ReviewActions:
         fresh = await self._loader.reload(change)
         if any(fresh.find(hunk.key) is None for hunk in hunks):
             raise AgentTuiError(_NOT_AS_SHOWN)
-        root = await self._loader.top_of(change.path.parent)
-        name = change.path.relative_to(root).as_posix()
+        root, name = await self._loader.place_in_git(change.path)
         try:
             mode, text = await self._indexed(root, name)
             staged, is_undone = _restage(text, hunks)
@@ -211,11 +223,31 @@ class ReviewActions:
         options = ("--cleanup=strip", "-F", str(message))
         if trust.state_of(trust.folder_to_ask_about(root)) == "trusted":
             return ("git", "commit", *options)
-        return git_argv("commit", *options, settings=("commit.gpgSign=false",))
+        settings = ("commit.gpgSign=false", "gc.auto=0", "maintenance.auto=false")
+        return git_argv("commit", *options, settings=settings)
 
     @property
     def _environ(self) -> Mapping[str, str]:
         return self._runtime.services.person_environ
+
+
+def has_open_calls(path: Sequence[Entry]) -> bool:
+    """Whether calls of the newest reply on `path` have no result yet."""
+    is_open: set[str] = set()
+    for entry in path:
+        match entry:
+            case MessageEntry(message=AssistantMessage() as reply):
+                is_open = {call.id for call in reply.tool_calls}
+            case MessageEntry(message=ToolResultMessage() as result):
+                is_open.discard(result.tool_call_id)
+            case _:
+                pass
+    return bool(is_open)
+
+
+def _quoted(line: HunkLine) -> str:
+    """A line as the model reads it, with its number."""
+    return f"    {line.new or line.old}| {line.sign}{line.text.removesuffix(chr(10))}\n"
 
 
 def _restage(text: str, hunks: Sequence[Hunk]) -> tuple[str, bool]:
@@ -242,4 +274,4 @@ def _done(text: str | None) -> str:
 
 
 def _mode_of(path: Path) -> str:
-    return f"{PROGRAM if version_of(path).mode == PROGRAM else FILE:o}"
+    return f"{version_of(path).mode or FILE:o}"

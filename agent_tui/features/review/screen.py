@@ -1,7 +1,6 @@
 """The screen of a review: files and their changes, and what is done with them."""
 
 import asyncio
-import os
 import subprocess
 import tempfile
 from collections.abc import Coroutine
@@ -384,9 +383,10 @@ class ReviewScreen(Modal[None]):
             file = Path(folder) / "message"
             file.write_text(f"{message}\n", "utf-8")
             argv = self._actions.commit_argv(root, file)
+            environ = self._front.runtime.services.person_environ
             try:
                 with self.app.suspend():
-                    done = subprocess.run(argv, cwd=root, env=os.environ, check=False)
+                    done = subprocess.run(argv, cwd=root, env=environ, check=False)
                     if done.returncode:
                         print("\nEnter returns to agent-tui.", flush=True)
                         wait_for_enter()

@@ -22,7 +22,7 @@ from agent_tui.features.review.changes import (
 from agent_tui.features.review.comments import ReviewState, read_state
 from agent_tui.messages import UserMessage
 from agent_tui.regular_files import read_regular_file
-from agent_tui.safe_paths import path_from, real_path, resolve_path
+from agent_tui.safe_paths import is_folder, path_from, real_path, resolve_path
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.replay.file_changes import FileVersion, changes_here
 from agent_tui.tools.files.diffs import before_diff
@@ -103,7 +103,7 @@ class ReviewLoader:
             return review  # there is no repository, or git may not run in it
 
     async def _staged(self, review: Review) -> frozenset[tuple[str, str]]:
-        root = await self.top_of(review.changes[0].path.parent)
+        root, _ = await self.place_in_git(review.changes[0].path)
         files = await read_staged(self._keeper, root, self._environ)
         ids = [file.after_id for file in files if file.after_id]
         blobs = await read_blobs(self._keeper, root, ids, self._environ)
@@ -171,6 +171,19 @@ class ReviewLoader:
             return await top_folder(self._keeper, folder, self._environ)
         except GitSilentError as error:
             raise AgentTuiError(f"There is no git repository in {folder} ({error}).") from error
+
+    async def place_in_git(self, path: Path) -> tuple[Path, str]:
+        """The top of the repository that `path` belongs to, and its name there.
+
+        Raises:
+            AgentTuiError: There is none, or git may not run there.
+        """
+        there = next(folder for folder in path.parents if is_folder(folder))
+        root = await self.top_of(there)
+        real = real_path(path.parent) / path.name
+        if not real.is_relative_to(root):
+            raise AgentTuiError(f"{path} is not in the repository {root}.")
+        return root, real.relative_to(root).as_posix()
 
     async def _recorded(self, entries: Sequence[Entry]) -> tuple[FileChange, ...]:
         conversation = self._runtime.conversation

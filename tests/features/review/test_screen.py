@@ -7,16 +7,18 @@ import pytest
 from textual.widgets import Static
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.features.review.actions import has_open_calls
 from agent_tui.features.review.comments import ReviewState, read_state
 from agent_tui.features.review.screen import ReviewScreen
 from agent_tui.features.review.view import ReviewView
-from agent_tui.messages import UserMessage
+from agent_tui.messages import AssistantMessage, ToolResultMessage, UserMessage
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.sessions.entries import MessageEntry
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.modal import PageScreen
 from tests.support.runtime import Stage
-from tests.ui.app_support import Ui, running_app
+from tests.ui.app_support import Ui, held, running_app
 
 BEFORE = "".join(f"line {n}\n" for n in range(1, 41))
 SMALL_SIZES = (60, 24)
@@ -202,7 +204,7 @@ async def test_a_hunk_is_taken_back_the_model_is_told_and_undo_redoes_it(tmp_pat
         request = ui.runtime.conversation.request()
         told = [m.text for m in request.messages if isinstance(m, UserMessage)][-1]
         assert "The user took this change in a.py back" in told
-        assert "-line 3\n+line three\n" in told
+        assert "    3| -line 3\n    3| +line three\n" in told
         await ui.pilot.press("escape")
         await ui.until(lambda: not isinstance(ui.app.screen, ReviewScreen))
         await ui.submit("/undo")
@@ -210,6 +212,41 @@ async def test_a_hunk_is_taken_back_the_model_is_told_and_undo_redoes_it(tmp_pat
         await ui.settle()
         await ui.pilot.press("r")
         await ui.until(lambda: "line three" in file.read_text())
+
+
+async def test_beside_a_turn_a_hunk_is_taken_back_between_calls(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = working(stage, held("I think."))
+    async with running_app(tmp_path, stage=stage, runtime=runtime, size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await ui.submit("Go on.")
+        await ui.until(lambda: ui.is_running)
+        await opened(ui, "/diff session")
+        await press_until(ui, "down", "+ line three")
+        await ui.pilot.press("x")
+        file = stage.workspace / "a.py"
+        await ui.until(lambda: "line three" not in file.read_text())
+        await ui.until(lambda: ui.queued)
+        assert "The user took this change in a.py back" in ui.queued[0]
+        ui.runtime.abort()
+        await ui.until(lambda: not ui.is_running)
+
+
+def test_calls_without_a_result_are_open():
+    asked = MessageEntry(
+        message=AssistantMessage(
+            content=(call("c1", "read", path="a"), call("c2", "bash", command="ls")),
+            stop_reason="toolUse",
+        )
+    )
+    results = [
+        MessageEntry(message=ToolResultMessage(tool_call_id=each, tool_name="read", content=()))
+        for each in ("c1", "c2")
+    ]
+    assert not has_open_calls([])
+    assert has_open_calls([asked])
+    assert has_open_calls([asked, results[0]])
+    assert not has_open_calls([asked, *results])
 
 
 async def test_a_new_file_taken_back_is_gone(tmp_path: Path):

@@ -17,6 +17,7 @@ from agent_tui.features.review.sources import ReviewLoader
 from agent_tui.headless.printer import print_command
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.git.worktree import Worktree
 from agent_tui.tools.git.worktree_records import WorktreeRecords
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -348,4 +349,24 @@ async def test_comments_outlive_a_compaction(stage: Stage, keeper: ProcessKeeper
     again = await loader.load("session")
     assert again.state.unsent() == [comment]
     assert summary(again.changes) == ["a.py 1 1 "]
+    await runtime.aclose()
+
+
+async def test_a_deleted_file_and_a_link_are_taken_back(stage: Stage, keeper: ProcessKeeper):
+    folder = repository(stage)
+    (folder / "link").symlink_to("a.py")
+    git(folder, "add", "link")
+    git(folder, "commit", "-qm", "link")
+    command = "rm a.py && rm link && ln -s moved.py link"
+    replies = [Reply(tool_calls=(call("c1", "bash", command=command),)), Reply("Ok.")]
+    runtime = stage.runtime(replies, mode="full", trees=WorkTrees(keeper))
+    await collect(runtime.submit("first"))
+    loader = ReviewLoader(runtime, keeper)
+    actions = ReviewActions(runtime, loader, keeper)
+    gone, link = (await loader.load("session")).changes
+    assert summary((gone, link)) == ["a.py 0 30 deleted", "link 1 1 "]
+    for change in (gone, link):
+        await actions.take_back(change, change.hunks)
+    assert (folder / "a.py").read_text() == BEFORE
+    assert (folder / "link").readlink() == Path("a.py")
     await runtime.aclose()
