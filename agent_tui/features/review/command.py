@@ -112,7 +112,7 @@ async def comment(front: Front, argument: str) -> None:
             actions.keep(state, made)
             front.say(f"Comment on {made.place}. /comment send sends {len(state.unsent())}.")
         else:
-            raise UsageError("Give a place and a text: /comment src/app.py:12 Why?")
+            front.say("Give a place and a text: /comment src/app.py:12 Why?")
 
 
 async def _send(front: Front, actions: ReviewActions, state: ReviewState) -> None:

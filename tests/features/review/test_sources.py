@@ -254,7 +254,7 @@ async def test_comments_are_written_and_sent_by_lines(stage: Stage):
         ("/comment keep 4", "no comment 4"),
     ):
         await print_command(runtime, listed_services(), line, "text", out=out, err=err)
-        assert why in err.getvalue()
+        assert why in out.getvalue() + err.getvalue()
     await runtime.aclose()
 
 
