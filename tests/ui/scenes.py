@@ -431,6 +431,7 @@ async def review(ui: Ui) -> None:
     await ui.until(lambda: isinstance(ui.app.screen, ReviewScreen))
     screen = ui.app.screen
     assert isinstance(screen, ReviewScreen)
+    await ui.until(lambda: screen.query(ReviewView))
     view = screen.query_one(ReviewView)
     await ui.until(lambda: view.items)
     (change,) = screen.review.changes

@@ -20,7 +20,7 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 if TYPE_CHECKING:  # a run without the screen imports no Textual
     from textual.screen import Screen
 
-_HINT = "[session|git|worktree NAME|A..B|file]"
+_HINT = "[session | git | A..B | file]"
 _WHAT = (
     Completion("last", "since your last message"),
     Completion("session", "since the session began"),
@@ -86,7 +86,7 @@ async def review(front: Front, argument: str) -> None:
 
 
 @command(
-    "<file:line[-line] text|send|keep N|drop N|resolve N>",
+    "<file:line text | send | keep N>",
     completions=lambda _front: ("send", *(f"{act} " for act in _ACTS)),
     takes_path=True,
 )

@@ -139,15 +139,16 @@ class ReviewScreen(Modal[None]):
     def on_resize(self) -> None:
         """Show the list of files if there is room."""
         self.set_class(self.app.size.width >= _WITH_FILES, "-with-files")
-        self._draw_frame()
+        self.when_drawn(self._draw_frame)
 
     @property
     def _view(self) -> ReviewView:
         return self.query_one(ReviewView)
 
     def _draw(self) -> None:
-        self._view.show(self.review)
-        self._draw_frame()
+        if self.query(ReviewView):  # what was begun may end after the screen was closed
+            self._view.show(self.review)
+            self._draw_frame()
 
     def _draw_frame(self) -> None:
         title = f"Changes {self.review.title} · {count_words(self.review)}"

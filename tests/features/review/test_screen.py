@@ -67,6 +67,7 @@ def state(ui: Ui) -> ReviewState:
 async def opened(ui: Ui, line: str = "/diff") -> None:
     await ui.submit(line)
     await ui.until(lambda: isinstance(ui.app.screen, ReviewScreen))
+    await ui.until(lambda: ui.app.screen.query(ReviewView))
     await ui.until(lambda: view(ui).items)
     await ui.drawn()
 
@@ -412,3 +413,18 @@ async def test_what_the_model_changes_meanwhile_is_shown(tmp_path: Path):
         assert "Nothing changed here." in text(ui)
         await ui.pilot.press("x", "s", "e", "w", "c", "space", "enter", "d", "n", "m")
         await ui.until(lambda: "No comments to send" in "".join(ui.toasts))
+
+
+async def test_what_ends_after_the_screen_was_closed_draws_nothing(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        screen = ui.app.screen
+        assert isinstance(screen, ReviewScreen)
+        await ui.pilot.press("t", "escape", "escape")
+        await ui.until(lambda: not isinstance(ui.app.screen, ReviewScreen))
+        (stage.workspace / "a.py").write_text(BEFORE)
+        await screen.look()
+        await screen.reload()
+        await ui.drawn()
