@@ -1,9 +1,10 @@
 """The screen of a review: files and their changes, and what is done with them."""
 
 import asyncio
+import os
 import subprocess
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from typing import ClassVar
 
@@ -43,6 +44,7 @@ _LOOK_S = 2.0
 _WITH_FILES = 100
 """From this width of the screen on, the files are also listed beside the changes."""
 
+_REMARK = "# Lines with # are left out. An empty message stops the commit."
 _NEXT = {"last": "session", "session": "git", "git": "last"}
 _KEYS: tuple[tuple[str, str], ...] = (
     ("↑ ↓, j k", "move; with shift, select lines"),
@@ -118,6 +120,7 @@ class ReviewScreen(Modal[None]):
         self._actions = actions
         self.review = review
         self._seen: object = None
+        self._uncommitted = ""
 
     # Drawing
 
@@ -366,13 +369,15 @@ class ReviewScreen(Modal[None]):
             self._tell("Nothing is staged. s stages a hunk or a file.", is_problem=True)
             return
         listed = "".join(f"#   {safe_text(name, keep_newlines=False)}\n" for name in names)
-        draft = f"\n\n# Lines with # are left out. An empty message stops the commit.\n{listed}"
+        draft = f"{self._uncommitted}\n\n{_REMARK}\n{listed}"
         written = edit_text(draft.rstrip("\n"), lambda file: edit_file(self.app, file))
         lines = [line for line in (written or "").splitlines() if not line.startswith("#")]
         if not (message := "\n".join(lines).strip()):
             self._tell("Not committed: the message is empty.", is_problem=True)
             return
-        if self._run_commit(root, message):
+        is_done = self._run_commit(root, message)
+        self._uncommitted = "" if is_done else message
+        if is_done:
             self._tell(f"Committed {count_text(len(names), 'file')}.")
         else:
             self._tell("Git did not commit.", is_problem=True)
@@ -384,7 +389,7 @@ class ReviewScreen(Modal[None]):
             file = Path(folder) / "message"
             file.write_text(f"{message}\n", "utf-8")
             argv = self._actions.commit_argv(root, file)
-            environ = self._front.runtime.services.person_environ
+            environ = _with_terminal(self._front.runtime.services.person_environ)
             try:
                 with self.app.suspend():
                     done = subprocess.run(argv, cwd=root, env=environ, check=False)
@@ -508,6 +513,14 @@ class FileList(PaintedLines):
     def show_files(self, review: Review, current: int) -> None:
         """Show the files of `review`; `current` is the one that the cursor is in."""
         self.show(lambda width, palette: list_files(review, current, width, palette))
+
+
+def _with_terminal(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """`environ` with the name of the terminal, where gpg asks for a passphrase."""
+    try:
+        return {"GPG_TTY": os.ttyname(0), **environ}
+    except OSError:
+        return environ
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -166,7 +166,8 @@ class ReviewLoader:
         """
         trust = self._runtime.services.trust
         if not await asyncio.to_thread(trust.may_run_git, folder):
-            raise AgentTuiError(f"Git does not run in {folder}: the folder is not trusted.")
+            why = f"Git does not run in {folder}: the folder is not trusted."
+            raise AgentTuiError(why, "/trust decides on it.")
         try:
             return await top_folder(self._keeper, folder, self._environ)
         except GitSilentError as error:

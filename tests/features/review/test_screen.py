@@ -1,7 +1,10 @@
 """The review on the screen: files, hunks, comments, and what is done with them."""
 
 import os
+import subprocess
+from contextlib import nullcontext
 from pathlib import Path
+from subprocess import Popen
 
 import pytest
 from textual.widgets import Static
@@ -22,6 +25,10 @@ from tests.ui.app_support import Ui, held, running_app
 
 BEFORE = "".join(f"line {n}\n" for n in range(1, 41))
 SMALL_SIZES = (60, 24)
+
+
+def git(folder: Path, *words: str) -> None:
+    Popen(["git", *words], cwd=folder).wait()
 
 
 def write(name: str, content: str) -> Reply:
@@ -428,3 +435,47 @@ async def test_what_ends_after_the_screen_was_closed_draws_nothing(tmp_path: Pat
         await screen.look()
         await screen.reload()
         await ui.drawn()
+
+
+async def test_what_is_staged_is_committed_with_the_message_that_was_edited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    stage = Stage(tmp_path)
+    written = iter(["# only a remark", "Say three\n\n# a remark", "Say three\n"])
+    drafts: list[str] = []
+    runs: list[tuple[str, ...]] = []
+    texts: list[str] = []
+
+    def edit_draft(draft: str, _edit: object) -> str:
+        drafts.append(draft)
+        return next(written)
+
+    def run(argv: tuple[str, ...], **_options: object) -> subprocess.CompletedProcess[str]:
+        runs.append(argv)
+        texts.append(Path(argv[-1]).read_text())
+        return subprocess.CompletedProcess(argv, len(runs) % 2)
+
+    module = "agent_tui.features.review.screen"
+    monkeypatch.setattr(f"{module}.edit_text", edit_draft)
+    monkeypatch.setattr(f"{module}.subprocess.run", run)
+    monkeypatch.setattr(f"{module}.wait_for_enter", lambda: None)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        monkeypatch.setattr(ui.app, "suspend", nullcontext)
+        git(stage.workspace, "init", "-q")
+        await ui.send("Change it.")
+        await opened(ui)
+        await ui.pilot.press("C")
+        await ui.until(lambda: "Nothing is staged" in "".join(ui.toasts))
+        await press_until(ui, "down", "+ def f")
+        await ui.pilot.press("s")
+        await ui.until(lambda: "⋯ 1-3  staged" in text(ui))
+        await ui.pilot.press("C")
+        await ui.until(lambda: "the message is empty" in "".join(ui.toasts))
+        await ui.pilot.press("C")
+        await ui.until(lambda: "Git did not commit" in "".join(ui.toasts))
+        await ui.pilot.press("C")
+        await ui.until(lambda: "Committed 1 file" in "".join(ui.toasts))
+    assert runs[0][:2] == ("git", "commit")
+    assert texts == ["Say three\n"] * 2
+    assert "#   new.py" in drafts[0]
+    assert [draft.startswith("Say three\n") for draft in drafts] == [False, False, True]
