@@ -473,10 +473,13 @@ class ReviewScreen(Modal[None]):
 
     async def look(self) -> None:
         """Load again if a file or the session changed."""
-        seen = (self._front.runtime.conversation.log.leaf_id, await asyncio.to_thread(self._stamps))
-        if self._seen not in (None, seen) and self.is_current:
+        leaf = self._front.runtime.conversation.log.leaf_id
+        seen = (leaf, await asyncio.to_thread(self._stamps))
+        if self._seen is None:
+            self._seen = seen
+        elif seen != self._seen and self.is_current:  # not while a question is above
+            self._seen = seen
             await self.reload()
-        self._seen = seen
 
     def _stamps(self) -> list[tuple[int, int]]:
         return [_stamp(change.path) for change in self.review.changes]

@@ -479,3 +479,18 @@ async def test_what_is_staged_is_committed_with_the_message_that_was_edited(
     assert texts == ["Say three\n"] * 2
     assert "#   new.py" in drafts[0]
     assert [draft.startswith("Say three\n") for draft in drafts] == [False, False, True]
+
+
+async def test_a_review_by_a_helper_can_be_stopped(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = working(stage, held("a.py:3: Hm."))
+    async with running_app(tmp_path, stage=stage, runtime=runtime, size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await ui.submit("/review")
+        await ui.until(lambda: ui.is_running and "A helper reviews 2 files" in ui.notices[-1])
+        await ui.pilot.pause()
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not ui.is_running)
+        assert not state(ui).comments
+        await ui.send("/diff")
+        await ui.until(lambda: isinstance(ui.app.screen, ReviewScreen))
