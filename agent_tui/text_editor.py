@@ -9,6 +9,10 @@ from pathlib import Path
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_paths import find_program, resolve_command
 
+_GO_TO = frozenset({"code", "code-insiders", "codium", "cursor", "windsurf"})
+_COLON = frozenset({"hx", "helix", "subl", "zed"})
+"""Editors that take a line in another way than vi."""
+
 
 def editor_command(environ: Mapping[str, str]) -> list[str]:
     """The editor in ``$VISUAL`` or ``$EDITOR`` with its options; else vi, or nano without a vi.
@@ -29,18 +33,34 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
     raise AgentTuiError(f"${variable} is not a command: {problem}.", f"Try export {variable}=vi.")
 
 
-def run_editor(command: Sequence[str], file: Path) -> int:
+def run_editor(command: Sequence[str], file: Path, line: int = 0) -> int:
     """Open `file` in the editor `command` and wait until it ends; returns its exit code.
+
+    With a `line`, from 1, the editor opens there.
 
     Raises:
         AgentTuiError: The editor cannot be started.
     """
     try:
-        return subprocess.run([*resolve_command(command), str(file)], check=False).returncode
+        place = place_in(command[0], file, line)
+        return subprocess.run([*resolve_command(command), *place], check=False).returncode
     except OSError as error:
         raise AgentTuiError(
             f"{command[0]} cannot be started: {error.strerror}.", "Set $EDITOR to another editor."
         ) from error
+
+
+def place_in(editor: str, file: Path, line: int) -> list[str]:
+    """The arguments with which `editor` opens `file` at `line`; 0 for no line.
+
+    Editors of terminals follow vi, where ``+12`` is a line.
+    """
+    name = Path(editor).name
+    if line < 1:
+        return [str(file)]
+    if name in _GO_TO:
+        return ["--goto", f"{file}:{line}"]
+    return [f"{file}:{line}"] if name in _COLON else [f"+{line}", str(file)]
 
 
 def edit_text(text: str, edit: Callable[[Path], bool]) -> str | None:

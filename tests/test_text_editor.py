@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import AgentTuiError
-from agent_tui.text_editor import editor_command, run_editor
+from agent_tui.text_editor import editor_command, place_in, run_editor
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,17 @@ def test_the_editor_gets_the_file_and_its_exit_code_comes_back(tmp_path: Path):
 def test_an_editor_that_cannot_be_started_is_said(tmp_path: Path):
     with pytest.raises(AgentTuiError, match="no-such-editor-here cannot be started"):
         run_editor(["no-such-editor-here"], tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("editor", "expected"),
+    [
+        ("vi", ["+12", "a b.py"]),
+        ("/usr/bin/nano", ["+12", "a b.py"]),
+        ("/usr/bin/code", ["--goto", "a b.py:12"]),
+        ("hx", ["a b.py:12"]),
+    ],
+)
+def test_an_editor_opens_a_file_at_a_line(editor: str, expected: list[str]):
+    assert place_in(editor, Path("a b.py"), 12) == expected
+    assert place_in(editor, Path("a b.py"), 0) == ["a b.py"]

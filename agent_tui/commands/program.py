@@ -32,7 +32,7 @@ async def exit_(front: Front, _argument: str) -> None:
 
 
 _SUBJECTS = {
-    "Conversation": ("conversation", "goal", "loops"),
+    "Conversation": ("conversation", "goal", "loops", "review"),
     "Context": ("compaction", "context", "memory", "rules", "skills"),
     "Sessions": ("sessions", "tree"),
     "Model and cost": ("model",),

@@ -74,7 +74,7 @@ def diff_lines(
     """
     digits = _digits(rows)
     texts = [safe_text(row.text, keep_newlines=False) for row in rows]
-    marks = _word_marks(rows, texts)
+    marks = mark_changed_words(rows, texts)
     coloured: Mapping[int, Sequence[Segment]] = {}
     if inks is not None and palette.added.bgcolor is not None:
         coloured = _colour_rows(rows, texts, inks)
@@ -85,7 +85,7 @@ def diff_lines(
             lines.extend(_head(row, text, digits, width, palette, is_first=is_first))
         else:
             runs = coloured.get(number, (Segment(text, Style()),))
-            lines.extend(_draw(row, runs, marks.get(number, ()), digits, width, palette))
+            lines.extend(draw_row(row, runs, marks.get(number, ()), digits, width, palette))
     return lines
 
 
@@ -93,7 +93,7 @@ def _digits(rows: Sequence[DiffRow]) -> int:
     return len(str(max((row.number or 0 for row in rows), default=0)))
 
 
-def _word_marks(rows: Sequence[DiffRow], texts: Sequence[str]) -> dict[int, Marks]:
+def mark_changed_words(rows: Sequence[DiffRow], texts: Sequence[str]) -> dict[int, Marks]:
     """The changed words of the rows that have some: removed rows against the added after them."""
     marks: dict[int, Marks] = {}
     stretches = [(kind, list(group)) for kind, group in groupby(range(len(rows)), _kind_in(rows))]
@@ -198,7 +198,7 @@ def _head(
     return [] if is_first and not text else [replace(skipped[0], is_decoration=True)]
 
 
-def _draw(
+def draw_row(
     row: DiffRow,
     runs: Sequence[Segment],
     marks: Marks,
@@ -206,6 +206,7 @@ def _draw(
     width: int,
     palette: Palette,
 ) -> list[Line]:
+    """A line of code: its number in `digits` cells, its sign, and `runs` with `marks`, wrapped."""
     style, word, gutter = _styles(row.kind, palette)
     number = "" if row.number is None else str(row.number)
     head = Segment(f"{number:>{digits}} {_SIGNS[row.kind]} ", gutter)

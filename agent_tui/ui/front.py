@@ -125,7 +125,7 @@ class ScreenFront:
         """Show a page above the chat, until it is closed."""
         from agent_tui.ui.screens.context import ContextScreen, PreviewScreen
         from agent_tui.ui.screens.diff import DiffScreen
-        from agent_tui.ui.screens.modal import PageScreen
+        from agent_tui.ui.screens.modal import BringsScreen, PageScreen
         from agent_tui.ui.screens.settings import SettingsScreen
 
         match shown:
@@ -137,6 +137,8 @@ class ScreenFront:
                 await self._show_leading(PreviewScreen(shown), shown.choice)
             case SettingsPage():
                 await self.show_screen(SettingsScreen(shown.editor, self, wanted=shown.wanted))
+            case BringsScreen():
+                await self.show_screen(shown.make_screen())
             case _:
                 await self.show_screen(PageScreen(await shown.page()))
 

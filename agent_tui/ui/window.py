@@ -116,8 +116,8 @@ def edit_text(app: App[ReturnT], text: str) -> str | None:
     return text_editor.edit_text(text, lambda file: edit_file(app, file))
 
 
-def edit_file(app: App[ReturnT], file: Path) -> bool:
-    """Suspend the screen and open `file` in the user's editor: see `editor_command`.
+def edit_file(app: App[ReturnT], file: Path, line: int = 0) -> bool:
+    """Suspend the screen and open `file` in the user's editor, at `line`: see `editor_command`.
 
     Returns:
         Whether the editor succeeded; reports if it could not be started.
@@ -125,7 +125,7 @@ def edit_file(app: App[ReturnT], file: Path) -> bool:
     try:
         command = editor_command(os.environ)
         with app.suspend():
-            exit_code = run_editor(command, file)
+            exit_code = run_editor(command, file, line)
     except SuspendNotSupported:
         app.notify("This terminal cannot run an editor.", severity="warning")
         return False

@@ -12,10 +12,14 @@ from textual.pilot import Pilot
 from agent_tui.commands.core.demo import own_demo
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.commands.diff import diff
 from agent_tui.commands.unread_rules import unread_question
 from agent_tui.config import PermissionSettings, Settings
 from agent_tui.events import Notice
 from agent_tui.features.local.pull_screen import PullBar, PullScreen
+from agent_tui.features.review.comments import comment_entry, comment_on
+from agent_tui.features.review.screen import ReviewScreen
+from agent_tui.features.review.view import ReviewView
 from agent_tui.messages import Cost, ToolCall, Usage, UserMessage
 from agent_tui.permissions.rule_book import UnreadRules
 from agent_tui.providers.accounts import own_accounts
@@ -411,11 +415,34 @@ async def session_picker(ui: Ui) -> None:
 
 
 async def changes(ui: Ui) -> None:
-    """What was changed."""
+    """What was changed, without the feature that reviews it."""
+    await ui.send("Why does the version flag do nothing? Please fix it.")
+    ui.app.run_worker(diff.run(ui.app.controller.front, ""))
+    await ui.until(lambda: isinstance(ui.app.screen, DiffScreen))
+    await ui.until(lambda: ui.app.screen.query(RowList))
+    await ui.until(lambda: ui.app.screen.query_one(RowList).count)
+    await ui.settle()
+
+
+async def review(ui: Ui) -> None:
+    """A review with a comment of the user's, and one of a helper's."""
     await ui.send("Why does the version flag do nothing? Please fix it.")
     await ui.submit("/diff")
-    await ui.until(lambda: isinstance(ui.app.screen, DiffScreen))
-    await ui.until(lambda: ui.app.screen.query_one(RowList).count)
+    await ui.until(lambda: isinstance(ui.app.screen, ReviewScreen))
+    screen = ui.app.screen
+    assert isinstance(screen, ReviewScreen)
+    await ui.until(lambda: screen.query(ReviewView))
+    view = screen.query_one(ReviewView)
+    await ui.until(lambda: view.items)
+    (change,) = screen.review.changes
+    lines = [line for hunk in change.hunks for line in hunk.lines if line.sign == "+"]
+    own = comment_on(change, "new", lines[0].new, lines[0].new, "Say it on stdout.", "c1")
+    found = comment_on(change, "new", lines[-1].new, lines[-1].new, "No test runs this.", "c2")
+    found = found.model_copy(update={"by": "helper", "state": "found"})
+    ui.runtime.conversation.log.append_many([comment_entry(own), comment_entry(found)])
+    await screen.reload()
+    await ui.pilot.press("down", "down", "down")
+    await ui.until(lambda: view.is_coloured)
     await ui.settle()
 
 
@@ -634,6 +661,7 @@ SCENES: dict[str, Scene] = {
         model_picker,
         session_picker,
         changes,
+        review,
         tree,
         tree_everything,
         label,
@@ -665,6 +693,7 @@ SCENES: dict[str, Scene] = {
 SCRIPTS: Mapping[str, Callable[[], tuple[Reply, ...]]] = {
     "chat": explained,
     "changes": explained,
+    "review": explained,
     "find": explained,
     "running": tested,
     "retry": overloaded,

@@ -65,6 +65,8 @@ def test_every_command_of_the_program_is_there():
         "settings",
         "theme",
         "diff",
+        "review",
+        "comment",
         "tour",
         "mouse",
         "scrollback",

@@ -15,6 +15,7 @@ from textual.screen import Screen
 import agent_tui.ui.screens
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.features.local import pull_screen
+from agent_tui.features.review import screen as review_screen
 from agent_tui.key_actions import KEY_ACTIONS
 from agent_tui.ui.approval_panel import ApprovalPanel
 from agent_tui.ui.first_run import chooser as first_run
@@ -80,7 +81,12 @@ def keys_of_the_prompt() -> set[str]:
 def screens() -> dict[str, type[Screen[object]]]:
     package = agent_tui.ui.screens
     names = [f"{package.__name__}.{found.name}" for found in pkgutil.iter_modules(package.__path__)]
-    modules = [first_run, pull_screen, *(importlib.import_module(name) for name in names)]
+    modules = [
+        first_run,
+        pull_screen,
+        review_screen,
+        *(importlib.import_module(name) for name in names),
+    ]
     return {
         name: value
         for module in modules

@@ -1,17 +1,25 @@
-"""What changed in the conversation, on the screen and by lines."""
+"""What changed in the conversation, without the feature that reviews it."""
 
 import io
 from pathlib import Path
 
+import pytest
 from textual.widgets import Static
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.feature import own_features
 from agent_tui.headless.printer import print_command
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.screens.diff import ChangeScreen, DiffScreen
 from tests.support.models import listed_services
 from tests.support.runtime import GOOD_SUMMARY, Stage
 from tests.ui.app_support import Ui, listed, running_app
+
+
+@pytest.fixture(autouse=True)
+def _without_review(monkeypatch: pytest.MonkeyPatch) -> None:
+    others = tuple(one for one in own_features() if one.name != "review")
+    monkeypatch.setattr("agent_tui.feature.own_features", lambda: others)
 
 
 def edit(name: str, old: str, new: str) -> Reply:

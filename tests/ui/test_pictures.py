@@ -18,7 +18,16 @@ from tests.ui.scenes import SCENES, scene_app
 
 SMALL, MEDIUM, LARGE = (80, 24), (120, 40), (200, 60)
 IN_MEDIUM = (
-    *("returning", "preview", "keeping", "plan_panel", "compactions_unfolded", "tree", "changes"),
+    *(
+        "returning",
+        "preview",
+        "keeping",
+        "plan_panel",
+        "compactions_unfolded",
+        "tree",
+        "changes",
+        "review",
+    ),
 )
 IN_LARGE = ("chat", "approval_armed", "session_picker", "help_page")
 _HOME_CHARS = 73

@@ -55,7 +55,7 @@ async def read_mentioned(
     """
     named: Mapping[str, tuple[str, str]] = {
         f"{found[1]}:{uri}": (found[1], uri)
-        for found in _RESOURCE.finditer(text)
+        for found in _RESOURCE.finditer(_QUOTED.sub("", text))
         if (uri := found[2].rstrip(_TRAILING))
     }
     attached: list[AttachedResource] = []
@@ -79,6 +79,9 @@ _BINARY_PROBE_BYTES = 8_000
 _MENTION = re.compile(
     r"(?:^|(?<=[\s(\[{\"'`,;]))@(?:\"([^\"\n]+)\"(:\d+(?:-\d+)?(?!\w))?|([^\s\"]+))"
 )
+_QUOTED = re.compile(r"^ *\d+\| .*$", re.MULTILINE)
+"""A line of a file, quoted with its number: what it says is no mention."""
+
 _LINES = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 _LIKE_A_FILE = re.compile(r"\.\w{1,8}$")
 _TRAILING = ".,;:!?)]}'`"
@@ -121,6 +124,8 @@ def attach(
     resources: Sequence[AttachedResource] = (),
 ) -> Attached:
     """`text` followed by what its mentions name, each in a ``<file>`` or ``<folder>`` block.
+
+    Quoted lines with their numbers (``12| @name``) mention nothing.
 
     Paths are relative to `cwd`, ``~`` is the home folder, a path with blanks is written
     ``@"like this"``, and ``:10-20`` after it takes those lines. A mention that names no file
@@ -174,7 +179,7 @@ def find_mentions(text: str, cwd: Path) -> list[Mention]:
 
 
 def _paths_in(text: str) -> Iterator[str]:
-    for mention in _MENTION.finditer(text):
+    for mention in _MENTION.finditer(_QUOTED.sub("", text)):
         yield mention[1] + (mention[2] or "") if mention[1] else mention[3]
 
 

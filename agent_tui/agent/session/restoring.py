@@ -84,7 +84,12 @@ class FileRestorer:
         return tuple(_notices((), plan.left, self._sessions.conversation.cwd))
 
     async def carry_out(
-        self, plan: RestorePlan, *, tells_model: bool = False
+        self,
+        plan: RestorePlan,
+        *,
+        tells_model: bool = False,
+        told: str = "",
+        is_beside_turn: bool = False,
     ) -> tuple[AgentEvent, ...]:
         """Restore the files of `plan`, each in one step or not at all.
 
@@ -94,12 +99,16 @@ class FileRestorer:
         Args:
             plan: What to do; files that changed meanwhile stay.
             tells_model: Whether to tell the model, because the conversation stays where it is.
+            told: What it is told; empty for the names of the files.
+            is_beside_turn: Whether a turn runs, which is between its calls. The model must be told
+                in another way then: its calls and their results stay together.
 
         Raises:
             AgentTuiError: Something runs, or the session cannot be written.
         """
-        self._sessions.require_idle()
-        self._sessions.prepare_to_write()
+        if not is_beside_turn:
+            self._sessions.require_idle()
+            self._sessions.prepare_to_write()
         conversation = self._sessions.conversation
         ready, left = await asyncio.to_thread(_keep_contents, conversation, plan.restores)
         if ready:
@@ -107,7 +116,7 @@ class FileRestorer:
             conversation.log.sync()
         done, failed = await asyncio.to_thread(_write_files, conversation, ready)
         if tells_model and done:
-            conversation.log.append(_note_to_model(done, conversation.cwd))
+            conversation.log.append(_note_to_model(done, conversation.cwd, told))
         return tuple(_notices(done, (*plan.left, *left, *failed), conversation.cwd))
 
     def _now(self, path: str) -> FileVersion:
@@ -163,9 +172,10 @@ def _write_files(
     return done, failed
 
 
-def _note_to_model(done: Sequence[str], cwd: Path) -> CustomMessageEntry:
+def _note_to_model(done: Sequence[str], cwd: Path, told: str) -> CustomMessageEntry:
     names = ", ".join(display_path(path, cwd) for path in done)
-    text = f"(The user restored earlier versions of these files: {names}. Read them again.)"
+    usual = f"(The user restored earlier versions of these files: {names}. Read them again.)"
+    text = told or usual
     return CustomMessageEntry(custom_type="files_restored", content=text, display=False)
 
 

@@ -24,7 +24,7 @@ _FIRST = (
 
 
 def own_commands() -> tuple[Command, ...]:
-    """The program's own commands, in the order shown.
+    """The program's own commands, in the order shown; a feature can replace one of the core.
 
     This imports most of the program, so do not call it before the first paint.
     """
@@ -36,7 +36,7 @@ def own_commands() -> tuple[Command, ...]:
     commands = {
         entry.name: entry
         for entry in chain(
-            own_objects("agent_tui.commands"), *(vars(one).values() for one in modules)
+            *(vars(one).values() for one in modules), own_objects("agent_tui.commands")
         )
         if isinstance(entry, Command)
     }

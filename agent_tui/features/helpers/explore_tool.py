@@ -1,14 +1,12 @@
 """The `explore` tool: a helper searches and reads in its own context, and answers."""
 
-from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 from pydantic import Field
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.base import Ability, Intent, ToolArguments, ToolContext, ToolOutput
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
+from agent_tui.tools.reading_helpers import ReadingHelpers
 from agent_tui.tools.registry import OfferedTool, ToolHost, offer_tool
 
 
@@ -17,25 +15,6 @@ class ExploreArguments(ToolArguments):
 
     task: str = Field(min_length=1, description="the question, with all it must know")
     agent: str = ""
-
-
-class ReadingHelpers(Ability):
-    """Helpers that only read."""
-
-    unavailable: ClassVar[str] = "Helpers are not available here."
-
-    @abstractmethod
-    async def answer_call(self, task: str, agent: str, say: Callable[[str], None]) -> ToolOutput:
-        """Have a helper work on `task`, and return its answer.
-
-        Args:
-            task: The only message it gets.
-            agent: Name of the kind of helper; empty for the general one.
-            say: Takes a line for each step.
-
-        Raises:
-            ToolError: There is no such kind of helper.
-        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,6 @@ from agent_tui.events import (
     ToolStarted,
     TurnFinished,
 )
-from agent_tui.features.helpers.explore_tool import ReadingHelpers
 from agent_tui.features.helpers.kinds import (
     READING_TOOLS,
     AgentDefinition,
@@ -40,6 +39,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import AgentRun, run_of
 from agent_tui.tools.base import Toolbox, ToolOutput
 from agent_tui.tools.job_table import JobTable
+from agent_tui.tools.reading_helpers import ReadingHelpers
 from agent_tui.tools.registry import ToolSubset
 from agent_tui.tools.shorten import OutputLimits, keep_ends
 

@@ -117,6 +117,22 @@ async def diff_trees(
         raise GitSilentError("not what git diff-tree says") from error
 
 
+async def read_staged(
+    keeper: ProcessKeeper, root: Path, environ: Mapping[str, str]
+) -> tuple[TreeDifference, ...]:
+    """The files whose content in the index is not that of the last commit.
+
+    Raises:
+        GitSilentError: See `ask_git`.
+    """
+    argv = git_argv("diff", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames")
+    answer = await ask_git(keeper, argv, root, environ)
+    try:
+        return tuple(_differences(answer))
+    except ValueError as error:
+        raise GitSilentError("not what git diff says") from error
+
+
 def has_content(path: Path, blob: str) -> bool:
     """Whether the file (or link) at `path` has the content of git's `blob`.
 

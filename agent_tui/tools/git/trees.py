@@ -14,7 +14,7 @@ import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -178,17 +178,7 @@ class WorkTrees:
     async def contents(self, root: Path, ids: Sequence[str]) -> dict[str, bytes]:
         """The content of the objects with these ids, as far as git provides it."""
         place = self._places.get(root)
-        if place is None or not ids:
-            return {}
-        argv = git_argv("cat-file", "--batch")
-        asked = "".join(f"{object_id}\n" for object_id in dict.fromkeys(ids)).encode()
-        try:
-            answer = await ask_git(
-                self._keeper, argv, root, place.environ, stdin=asked, most_bytes=_MOST_READ_BYTES
-            )
-            return dict(_objects(answer))
-        except (GitSilentError, ValueError):
-            return {}
+        return await read_blobs(self._keeper, root, ids, place.environ) if place else {}
 
     async def _top_folder(self, cwd: Path, environ: Mapping[str, str]) -> Path:
         """The top of the work tree that contains `cwd`; git is asked once for each ``.git``."""
@@ -243,6 +233,26 @@ class WorkTrees:
         alternates.parent.mkdir(exist_ok=True)
         alternates.write_bytes(os.fsencode(root / objects.removesuffix("\n")) + b"\n")
         return _Place(ours)
+
+
+async def read_blobs(
+    keeper: ProcessKeeper, root: Path, ids: Iterable[str], environ: Mapping[str, str]
+) -> dict[str, bytes]:
+    """The content of the objects with these ids, or names that git resolves, by their ids.
+
+    Those that git cannot provide are left out. Never raises for anything git does.
+    """
+    asked = "".join(f"{object_id}\n" for object_id in dict.fromkeys(ids)).encode()
+    if not asked:
+        return {}
+    argv = git_argv("cat-file", "--batch")
+    try:
+        answer = await ask_git(
+            keeper, argv, root, environ, stdin=asked, most_bytes=_MOST_READ_BYTES
+        )
+        return dict(_objects(answer))
+    except (GitSilentError, ValueError):
+        return {}
 
 
 def _new_folder() -> Path:

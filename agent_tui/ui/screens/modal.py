@@ -1,24 +1,33 @@
 """The bases of all screens above the chat, and the screen of a `Page`: headings and rows."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar, Generic, ParamSpec, TypeVar
+from typing import ClassVar, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
 
 from textual import on
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from agent_tui.commands.core.front import Page, PageSection
+from agent_tui.commands.core.front import Page, PageSection, Showable
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.parts import FieldRow, KeysLine
 
 ResultT = TypeVar("ResultT")
 ParamsT = ParamSpec("ParamsT")
+
+
+@runtime_checkable
+class BringsScreen(Showable, Protocol):
+    """A `Showable` of a feature that has a screen."""
+
+    def make_screen(self) -> Screen[None]:
+        """The screen that shows it."""
+        ...
 
 
 class Modal(ModalScreen[ResultT], Generic[ResultT]):

@@ -133,3 +133,9 @@ def test_what_could_not_go_along_whole_is_one_line_each(project: Path):
 def test_what_is_attached_already_stays_as_it_is(project: Path):
     text = attach("fix @src/app.py please", project).text
     assert attach(text, project).text == text
+
+
+def test_a_quoted_line_mentions_nothing(project: Path):
+    text = "1. a.py, line 3 after the change\n    3| see @src/app.py\nWhy?\n4| @src/zoo"
+    assert attach(text, project).text == text
+    assert "print" in attach(f"{text}\nBut read @src/app.py", project).text

@@ -72,6 +72,7 @@ def test_an_admitted_entry_is_admitted_as_it_is(item: Entry) -> None:
 def test_every_state_that_the_program_writes_is_either_taken_or_known_to_decide() -> None:
     """A new custom entry has to be put into one of the two sets."""
     decides = {"permission_mode", "goal", "limit_wait", "went_back"}
+    decides |= {"review_comment", "review_mark"}
     pattern = re.compile(r'^_?[A-Z_]+(?:: Final)? = "([a-z]+_?[a-z_]*)"$', re.MULTILINE)
     folder = Path(agent_tui.__file__).parent
     named: set[str] = set()

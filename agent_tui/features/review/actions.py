@@ -1,0 +1,277 @@
+"""What is done with changes: take a hunk back, stage it, commit; and what is kept about them."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.errors import AgentTuiError
+from agent_tui.events import AgentEvent
+from agent_tui.features.review.changes import (
+    FileChange,
+    Hunk,
+    HunkLine,
+    is_applied,
+    text_of,
+    with_hunk,
+    without_hunk,
+)
+from agent_tui.features.review.comments import (
+    Comment,
+    ReviewedFile,
+    ReviewState,
+    comment_entry,
+    review_message,
+    reviewed_entry,
+)
+from agent_tui.features.review.sources import ReviewLoader, name_of
+from agent_tui.messages import AssistantMessage, ToolResultMessage
+from agent_tui.secret_text import mask_values
+from agent_tui.sessions.entries import CustomEntry, Entry, MessageEntry, new_entry_id
+from agent_tui.sessions.file.kept_files import digest_of
+from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.file_changes import FileVersion, Restore, RestorePlan
+from agent_tui.tools.files.versions import FILE, store_version, version_of
+from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, order_git
+from agent_tui.tools.git.status import read_staged
+from agent_tui.tools.git.trees import read_blobs
+from agent_tui.tools.processes.keeper import ProcessKeeper
+
+_TOOK_BACK = "(The user took this change in {name} back:\n{lines}Read the file again to edit it.)"
+_CALL_RUNS = "A call or a compaction is running, and may change files. Try again when it has ended."
+_NOT_AS_SHOWN = "This change is no longer as it was shown. Look at it again."
+_NOT_IN_INDEX = (
+    "Git's index has other lines there than the file had before: stage it with git add -p."
+)
+
+
+class ReviewActions:
+    """Acts on changes for the conversation of `runtime`.
+
+    Args:
+        runtime: Has the conversation.
+        loader: Reads files again.
+        keeper: Starts git.
+    """
+
+    def __init__(self, runtime: AgentRuntime, loader: ReviewLoader, keeper: ProcessKeeper) -> None:
+        self._runtime = runtime
+        self._loader = loader
+        self._keeper = keeper
+
+    # What is kept
+
+    def keep(self, state: ReviewState, *comments: Comment) -> None:
+        """Record new or changed comments in the session.
+
+        Raises:
+            SessionError: The session cannot be written.
+        """
+        for comment in comments:
+            state.take(self._record(comment))
+
+    def write_message(self, state: ReviewState) -> str:
+        """The message with all open comments, which count as sent now; empty if there are none.
+
+        Raises:
+            SessionError: The session cannot be written.
+        """
+        comments = state.unsent()
+        self.keep(state, *(one.model_copy(update={"state": "sent"}) for one in comments))
+        return review_message(comments) if comments else ""
+
+    def mark_reviewed(self, state: ReviewState, change: FileChange, *, is_reviewed: bool) -> None:
+        """Record whether the user has reviewed a file as it is.
+
+        Raises:
+            SessionError: The session cannot be written.
+        """
+        mark = ReviewedFile(path=change.name, digest=change.digest, is_reviewed=is_reviewed)
+        log = self._writable_log()
+        state.take(log.append(reviewed_entry(mark)))
+
+    def _record(self, comment: Comment) -> CustomEntry:
+        secrets = self._runtime.services.secrets
+        safe = comment.model_copy(
+            update={
+                "text": mask_values(comment.text, secrets),
+                "lines": tuple(mask_values(line, secrets) for line in comment.lines),
+            }
+        )
+        return self._writable_log().append(comment_entry(safe))
+
+    def _writable_log(self) -> SessionLog:
+        runtime = self._runtime
+        if runtime.is_busy:
+            runtime.sessions.require_writable()
+        else:
+            runtime.sessions.prepare_to_write()
+        return runtime.conversation.log
+
+    def new_id(self, state: ReviewState) -> str:
+        """An id for a new comment."""
+        return new_entry_id(set(state.comments))
+
+    # Files
+
+    async def take_back(self, change: FileChange, hunks: Sequence[Hunk]) -> tuple[AgentEvent, ...]:
+        """Take `hunks` of a file back, if they are as shown; ``/undo`` offers to redo it.
+
+        While a turn runs, this works between its calls, any of which may change the file.
+
+        Raises:
+            AgentTuiError: They are not as shown, a call runs, or the file cannot be stored.
+        """
+        runtime = self._runtime
+        fresh = await self._loader.reload(change)
+        wanted = text_of(fresh.after)
+        for hunk in reversed(hunks):
+            found = fresh.find(hunk.key)
+            wanted = without_hunk(wanted, found) if found and wanted is not None else None
+        if wanted is None:
+            raise AgentTuiError(_NOT_AS_SHOWN)
+        is_gone = not wanted and change.before is None
+        plan = await asyncio.to_thread(self._plan, fresh, None if is_gone else wanted)
+        lines = "".join(map(_quoted, (line for hunk in hunks for line in hunk.lines)))
+        told = mask_values(
+            _TOOK_BACK.format(name=change.name, lines=lines), runtime.services.secrets
+        )
+        if not runtime.is_busy:
+            return await runtime.files.carry_out(plan, tells_model=True, told=told)
+        if runtime.is_compacting or has_open_calls(runtime.conversation.log.path_entries()):
+            raise AgentTuiError(_CALL_RUNS)
+        events = await runtime.files.carry_out(plan, is_beside_turn=True)
+        is_done = (await self._loader.reload(change)).after != fresh.after
+        return (*events, *(runtime.enqueue(told) if is_done else ()))
+
+    def _plan(self, fresh: FileChange, wanted: str | None) -> RestorePlan:
+        conversation, path = self._runtime.conversation, fresh.path
+        present = version_of(path, open_texts=conversation.services.open_texts)
+        if present.digest != (digest_of(fresh.after) if fresh.after is not None else ""):
+            raise AgentTuiError(_NOT_AS_SHOWN)
+        version = FileVersion()
+        if wanted is not None:
+            content, mode = wanted.encode("utf-8"), present.mode or FILE
+            version = store_version(content, mode, conversation.kept_files)
+        return RestorePlan((Restore(str(path), present, version),))
+
+    # Git
+
+    async def stage(self, change: FileChange, hunks: Sequence[Hunk]) -> str:
+        """Stage `hunks` of a file, or unstage them if they are staged; returns what was done.
+
+        Raises:
+            AgentTuiError: They are not as shown, git does not run here or refuses, or its index has
+                other lines there.
+        """
+        fresh = await self._loader.reload(change)
+        if any(fresh.find(hunk.key) is None for hunk in hunks):
+            raise AgentTuiError(_NOT_AS_SHOWN)
+        root, name = await self._loader.place_in_git(change.path)
+        try:
+            mode, text = await self._indexed(root, name)
+            staged, is_undone = _restage(text, hunks)
+            is_gone = not staged and (change.before if is_undone else change.after) is None
+            await self._write_index(root, name, mode or _mode_of(change.path), staged, is_gone)
+        except GitSilentError as error:
+            raise AgentTuiError(f"Git did not stage it: {error}.") from error
+        return "unstaged" if is_undone else "staged"
+
+    async def _indexed(self, root: Path, name: str) -> tuple[str, str]:
+        """Mode and text of a file in the index; both empty if it is not there."""
+        listing = git_argv("ls-files", "--stage", "-z", "--", f":(top,literal){name}")
+        answer = await ask_git(self._keeper, listing, root, self._environ)
+        if not answer:
+            return "", ""
+        mode, blob, stage = answer.split(b"\t")[0].decode("ascii").split(" ")
+        if stage != "0":
+            raise GitSilentError("the file is in conflict")
+        content = await read_blobs(self._keeper, root, [blob], self._environ)
+        text = text_of(content.get(blob))
+        if text is None or blob not in content:
+            raise GitSilentError("its index has no text of the file")
+        return mode, text
+
+    async def _write_index(
+        self, root: Path, name: str, mode: str, text: str, is_gone: bool
+    ) -> None:
+        write = git_argv("hash-object", "-w", "--stdin")
+        content = text.encode("utf-8")
+        answer = await order_git(self._keeper, write, root, self._environ, stdin=content)
+        blob = answer.decode("ascii").strip()
+        row = f"0 {'0' * len(blob)}" if is_gone else f"{mode} {blob}"
+        update = git_argv("update-index", "-z", "--index-info")
+        line = f"{row}\t{name}\0".encode("utf-8", "surrogateescape")
+        await order_git(self._keeper, update, root, self._environ, stdin=line)
+
+    async def staged(self) -> tuple[Path, list[str]]:
+        """The top of the repository, and the staged files.
+
+        Raises:
+            AgentTuiError: Git does not run here.
+        """
+        root = await self._loader.top_of(self._runtime.conversation.cwd)
+        try:
+            files = await read_staged(self._keeper, root, self._environ)
+        except GitSilentError as error:
+            raise AgentTuiError(f"Git does not tell what is staged: {error}.") from error
+        return root, [name_of(root / file.name, root) for file in files]
+
+    def commit_argv(self, root: Path, message: Path) -> tuple[str, ...]:
+        """The command that commits; in a folder that is not trusted, without hooks."""
+        trust = self._runtime.services.trust
+        options = ("--cleanup=strip", "-F", str(message))
+        if trust.state_of(trust.folder_to_ask_about(root)) == "trusted":
+            return ("git", "commit", *options)
+        settings = ("commit.gpgSign=false", "gc.auto=0", "maintenance.auto=false")
+        return git_argv("commit", *options, settings=settings)
+
+    @property
+    def _environ(self) -> Mapping[str, str]:
+        return self._runtime.services.person_environ
+
+
+def has_open_calls(path: Sequence[Entry]) -> bool:
+    """Whether calls of the newest reply on `path` have no result yet."""
+    is_open: set[str] = set()
+    for entry in path:
+        match entry:
+            case MessageEntry(message=AssistantMessage() as reply):
+                is_open = {call.id for call in reply.tool_calls}
+            case MessageEntry(message=ToolResultMessage() as result):
+                is_open.discard(result.tool_call_id)
+            case _:
+                pass
+    return bool(is_open)
+
+
+def _quoted(line: HunkLine) -> str:
+    """A line as the model reads it, with its number."""
+    return f"    {line.new or line.old}| {line.sign}{line.text.removesuffix(chr(10))}\n"
+
+
+def _restage(text: str, hunks: Sequence[Hunk]) -> tuple[str, bool]:
+    """The text of the index with `hunks`, or without them if it has them all.
+
+    Raises:
+        AgentTuiError: It has other lines there.
+    """
+    staged = text
+    for hunk in reversed(hunks):
+        if not is_applied(staged, hunk):
+            staged = _done(with_hunk(staged, hunk))
+    if staged != text:
+        return staged, False
+    for hunk in reversed(hunks):
+        staged = _done(without_hunk(staged, hunk))
+    return staged, True
+
+
+def _done(text: str | None) -> str:
+    if text is None:
+        raise AgentTuiError(_NOT_IN_INDEX)
+    return text
+
+
+def _mode_of(path: Path) -> str:
+    return f"{version_of(path).mode or FILE:o}"

@@ -1,0 +1,282 @@
+"""Changes of files as values: files, their hunks, and the lines of these. All of it is pure."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from agent_tui.tools.files.diffs import after_diff, before_diff
+
+Side: TypeAlias = Literal["old", "new"]
+Sign: TypeAlias = Literal[" ", "-", "+"]
+
+_CONTEXT = 3
+_MOST_COMPARED = 20_000
+"""Lines; difflib takes more than linear time. Beyond, all between the first and the last difference
+is one hunk."""
+
+_LEAST_ALIKE = 0.5
+"""Share of their lines that a removed and an added file have in common if one became the other, as
+in git."""
+
+_MOST_PAIRED = 60
+_MOST_PAIRED_BYTES = 400_000
+"""Removed and added files beyond these numbers are not compared with each other."""
+
+_NO_END = "\\ No newline at end of file"
+
+
+@dataclass(frozen=True, slots=True)
+class HunkLine:
+    """A line of a hunk, with its newline, and its numbers in both files, from 1; 0 for none."""
+
+    sign: Sign
+    text: str
+    old: int
+    new: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Lines that changed together, with some unchanged ones around them.
+
+    Attributes:
+        lines: The lines.
+        old_start: The index of its first line in the old file.
+        new_start: That in the new file.
+        key: What it is recognized by, wherever it lies: the hash of its lines, and how many hunks
+            with the same lines precede it in the file.
+    """
+
+    lines: tuple[HunkLine, ...]
+    old_start: int
+    new_start: int
+    key: str
+
+    @property
+    def diff(self) -> str:
+        """It as a unified diff without the names of files."""
+        old = sum(line.sign != "+" for line in self.lines)
+        new = sum(line.sign != "-" for line in self.lines)
+        starts = self.old_start + (old > 0), self.new_start + (new > 0)
+        head = f"@@ -{starts[0]},{old} +{starts[1]},{new} @@\n"
+        return head + "".join(map(_diff_line, self.lines))
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """A file before and after.
+
+    Attributes:
+        name: Its name for users and the model, relative to the folder of the conversation.
+        path: Where it is, or was.
+        before: Its content; None if it did not exist.
+        after: Its content; None if it does not exist.
+        was: Its earlier name, if it was renamed.
+        note: What else is to be said of it, such as why its content is not shown.
+        hunks: What changed in it; none for a binary file.
+        counts: Numbers of added and removed lines.
+        digest: That of the present content, which a mark of the user's is bound to.
+    """
+
+    name: str
+    path: Path
+    before: bytes | None
+    after: bytes | None
+    was: str = ""
+    note: str = ""
+    hunks: tuple[Hunk, ...] = field(default=(), repr=False)
+    counts: tuple[int, int] = (0, 0)
+    digest: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What became of the file, if not only its lines changed."""
+        if self.was:
+            return f"renamed from {self.was}"
+        if self.before is None and self.after is None:
+            return ""
+        if self.before is None:
+            return "new file"
+        return "deleted" if self.after is None else ""
+
+    @property
+    def has_both(self) -> bool:
+        """Whether the file is there before and after."""
+        return self.before is not None and self.after is not None
+
+    def lines(self, side: Side) -> list[str]:
+        """All lines of one side; none of a binary file."""
+        text = text_of(self.before if side == "old" else self.after)
+        return split_lines(text) if text is not None else []
+
+    def find(self, key: str) -> Hunk | None:
+        """The hunk with that `Hunk.key`."""
+        return next((hunk for hunk in self.hunks if hunk.key == key), None)
+
+
+def file_change(
+    name: str,
+    path: Path,
+    before: bytes | None,
+    after: bytes | None,
+    *,
+    was: str = "",
+    note: str = "",
+) -> FileChange:
+    """The change of a file, with its hunks."""
+    old, new = text_of(before), text_of(after)
+    hunks: tuple[Hunk, ...] = ()
+    if old is None or new is None:
+        note = note or "binary"
+    else:
+        hunks = tuple(find_hunks(split_lines(old), split_lines(new)))
+    signs = Counter(line.sign for hunk in hunks for line in hunk.lines)
+    content = b"-" if after is None else b"+" + after
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    return FileChange(name, path, before, after, was, note, hunks, (signs["+"], signs["-"]), digest)
+
+
+def text_of(content: bytes | None) -> str | None:
+    """The content of a file as text, empty if there is none; None if it is binary."""
+    if content is None:
+        return ""
+    if b"\0" in content:
+        return None
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def split_lines(text: str) -> list[str]:
+    r"""Lines with their newlines; unlike `str.splitlines`, only ``\n`` ends one."""
+    pieces = text.split("\n")
+    return [f"{piece}\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
+
+
+def find_hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[Hunk]:
+    """What changed from the lines `old` to the lines `new`, in order."""
+    start, end = 0, 0
+    shorter = min(len(old), len(new))
+    while start < shorter and old[start] == new[start]:
+        start += 1
+    while end < shorter - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    if start == len(old) == len(new):
+        return
+    left = max(start - _CONTEXT, 0)
+    right = max(end - _CONTEXT, 0)
+    old_part, new_part = old[left : len(old) - right], new[left : len(new) - right]
+    seen: Counter[str] = Counter()
+    for lines in _grouped(old_part, new_part, left, start - left, end - right):
+        digest = _digest_of(lines)
+        old_start = next((line.old - 1 for line in lines if line.old), -1)
+        new_start = next((line.new - 1 for line in lines if line.new), -1)
+        # A hunk without lines on one side is a whole file, which begins or ends empty.
+        yield Hunk(lines, max(old_start, 0), max(new_start, 0), f"{digest}.{seen[digest]}")
+        seen[digest] += 1
+
+
+def _grouped(
+    old: Sequence[str], new: Sequence[str], above: int, head: int, tail: int
+) -> Iterator[tuple[HunkLine, ...]]:
+    """The lines of each hunk.
+
+    Args:
+        old: The old lines, from the context of the first difference to that of the last.
+        new: The new ones.
+        above: How many lines are above both.
+        head: How many lines both begin with.
+        tail: How many they end with.
+    """
+    groups = [
+        [
+            ("equal", 0, head, 0, head),
+            ("replace", head, len(old) - tail, head, len(new) - tail),
+            ("equal", len(old) - tail, len(old), len(new) - tail, len(new)),
+        ]
+    ]
+    if len(old) + len(new) <= _MOST_COMPARED:
+        groups = SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT)
+    for group in groups:
+        lines: list[HunkLine] = []
+        for tag, a, b, c, d in group:
+            if tag == "equal":
+                lines += (
+                    HunkLine(" ", old[a + n], above + a + n + 1, above + c + n + 1)
+                    for n in range(b - a)
+                )
+            else:
+                lines += (HunkLine("-", old[n], above + n + 1, 0) for n in range(a, b))
+                lines += (HunkLine("+", new[n], 0, above + n + 1) for n in range(c, d))
+        yield tuple(lines)
+
+
+def without_hunk(after: str, hunk: Hunk) -> str | None:
+    """`after` with `hunk` taken back; None if its lines are not there."""
+    return before_diff(after, hunk.diff, is_exact=True)
+
+
+def with_hunk(before: str, hunk: Hunk) -> str | None:
+    """`before` with `hunk` applied; None if the lines it replaces are not there."""
+    return after_diff(before, hunk.diff, is_exact=True)
+
+
+def is_applied(text: str, hunk: Hunk) -> bool:
+    """Whether `text` has the lines after `hunk`, not those before it.
+
+    One may contain the other, as at the end of a file. Then the longer one counts.
+    """
+    signs = Counter(line.sign for line in hunk.lines)
+    if signs["+"] > signs["-"]:
+        return without_hunk(text, hunk) is not None
+    return with_hunk(text, hunk) is None and without_hunk(text, hunk) is not None
+
+
+def pair_renames(changes: Iterable[FileChange]) -> list[FileChange]:
+    """`changes` in order of name, a removed and an added file that are alike made one."""
+    found = sorted(changes, key=lambda change: change.name)
+    gone = [one for one in found if one.after is None and one.before and not one.note]
+    come = [one for one in found if one.before is None and one.after and not one.note]
+    if len(gone) > _MOST_PAIRED or len(come) > _MOST_PAIRED:
+        return found
+    ranked = sorted(
+        ((_alike(a.before or b"", b.after or b""), a.name, b.name) for a in gone for b in come),
+        key=lambda row: (-row[0], row[1:]),
+    )
+    pairs: dict[str, str] = {}
+    for share, was, name in ranked:
+        if share >= _LEAST_ALIKE and was not in pairs.values() and name not in pairs:
+            pairs[name] = was
+    by_name = {one.name: one for one in gone}
+    return [
+        file_change(one.name, one.path, by_name[was].before, one.after, was=was)
+        if (was := pairs.get(one.name))
+        else one
+        for one in found
+        if one.name not in pairs.values() or one.before is None
+    ]
+
+
+def _alike(old: bytes, new: bytes) -> float:
+    """The share of common lines; 1 for equal contents."""
+    if old == new:
+        return 1.0
+    if max(len(old), len(new)) > _MOST_PAIRED_BYTES:
+        return 0.0
+    left, right = Counter(old.split(b"\n")), Counter(new.split(b"\n"))
+    return min(2 * (left & right).total() / (left.total() + right.total()), 0.99)
+
+
+def _digest_of(lines: Iterable[HunkLine]) -> str:
+    text = "".join(f"{line.sign}{line.text}\0" for line in lines)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _diff_line(line: HunkLine) -> str:
+    end = "" if line.text.endswith("\n") else f"\n{_NO_END}\n"
+    return f"{line.sign}{line.text}{end}"

@@ -1,0 +1,404 @@
+"""Where changes come from: the session's own record, git's work tree, two commits."""
+
+import asyncio
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from agent_tui.agent.conversation import Conversation
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.cli.folders import worktree_records
+from agent_tui.errors import AgentTuiError, UsageError
+from agent_tui.features.review.changes import (
+    FileChange,
+    file_change,
+    is_applied,
+    pair_renames,
+    text_of,
+)
+from agent_tui.features.review.comments import ReviewState, read_state
+from agent_tui.messages import UserMessage
+from agent_tui.regular_files import read_regular_file
+from agent_tui.safe_paths import is_folder, path_from, real_path, resolve_path
+from agent_tui.sessions.entries import Entry, MessageEntry
+from agent_tui.sessions.replay.file_changes import FileVersion, changes_here
+from agent_tui.tools.files.diffs import before_diff
+from agent_tui.tools.files.edit_history import file_edits, find_changed_files
+from agent_tui.tools.files.versions import FILE, LINK, PROGRAM, TOO_LARGE
+from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
+from agent_tui.tools.git.status import (
+    diff_trees,
+    read_staged,
+    read_work_tree,
+    top_folder,
+)
+from agent_tui.tools.git.trees import read_blobs
+from agent_tui.tools.git.worktree_records import main_folder
+from agent_tui.tools.processes.keeper import ProcessKeeper
+
+_MOST_FILE_BYTES: Final = 5_000_000
+_UNREADABLE: Final = "cannot be read"
+_NOT_STORED: Final = "the earlier content was not stored"
+_LAST, _SESSION = "since your last message", "in this session"
+_GIT = "since the last commit"
+
+MakeChange: TypeAlias = Callable[[Path, bytes | None, bytes | None, str], FileChange]
+"""Makes the change of a file from its contents before and after, and a note."""
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """Changes to look at.
+
+    Attributes:
+        what: What was asked for.
+        title: What they are, in a few words.
+        changes: The files.
+        state: Comments and marks.
+        is_present: Whether the changed files are as they are in the folder now.
+        staged: The hunks that are staged, by the names of their files and their keys.
+    """
+
+    what: str
+    title: str
+    changes: tuple[FileChange, ...]
+    state: ReviewState
+    is_present: bool = True
+    staged: frozenset[tuple[str, str]] = frozenset()
+
+
+class ReviewLoader:
+    """Finds changes for the conversation of `runtime`.
+
+    Args:
+        runtime: Has the conversation.
+        keeper: Starts git.
+    """
+
+    def __init__(self, runtime: AgentRuntime, keeper: ProcessKeeper) -> None:
+        self._runtime = runtime
+        self._keeper = keeper
+        self._made: dict[Path, tuple[object, FileChange]] = {}
+
+    async def load(self, what: str) -> Review:
+        """The changes that `what` names, with what is staged of them.
+
+        Args:
+            what: ``last``, ``session``, ``git``, ``worktree NAME``, a commit for all since then,
+                ``A..B``, or part of the name of a file; empty for ``last``, or ``session`` if that
+                is empty.
+
+        Raises:
+            AgentTuiError: Git cannot tell, or there is no such worktree.
+        """
+        review = await self._load(what)
+        if not (review.is_present and review.changes):
+            return review
+        try:
+            return replace(review, staged=await self._staged(review))
+        except (AgentTuiError, GitSilentError):
+            return review  # there is no repository, or git may not run in it
+
+    async def _staged(self, review: Review) -> frozenset[tuple[str, str]]:
+        root, _ = await self.place_in_git(review.changes[0].path)
+        files = await read_staged(self._keeper, root, self._environ)
+        ids = [file.after_id for file in files if file.after_id]
+        blobs = await read_blobs(self._keeper, root, ids, self._environ)
+        texts = {root / file.name: text_of(blobs.get(file.after_id)) for file in files}
+        return frozenset(
+            (change.name, hunk.key)
+            for change in review.changes
+            if (text := texts.get(change.path)) is not None
+            for hunk in change.hunks
+            if is_applied(text, hunk)
+        )
+
+    async def _load(self, what: str) -> Review:
+        history = self._runtime.history()
+        entries = await asyncio.to_thread(lambda: [*history.entries()][::-1])
+        state = read_state(entries)
+        word, _, rest = what.partition(" ")
+        if word == "git" and not rest:
+            return await self._uncommitted(what, state)
+        if word == "worktree" and rest:
+            return await self._worktree(what, rest.strip(), state)
+        if what in ("", "last"):
+            changes = await self._recorded(entries[_last_message(entries) :])
+            if changes or what:
+                return Review("last", _LAST, changes, state)
+        elif what != "session" and (found := await self._committed(what, state)) is not None:
+            return found
+        changes = await self._recorded(entries)
+        if what not in ("", "session"):
+            wanted = what.lower()
+            changes = tuple(one for one in changes if wanted in one.name.lower())
+            return Review(what, f"{_SESSION}, {what}", changes, state)
+        return Review("session", _SESSION, changes, state)
+
+    async def reload(self, change: FileChange) -> FileChange:
+        """`change` with the present content of its file."""
+        after, note = await asyncio.to_thread(read_present, change.path)
+        return file_change(
+            change.name, change.path, change.before, after, was=change.was, note=note
+        )
+
+    async def present_file(self, written: str) -> FileChange:
+        """The file that the user names, as it is now.
+
+        Raises:
+            UsageError: It is not there, or cannot be read.
+        """
+        cwd = self._runtime.conversation.cwd
+        path = resolve_path(written, cwd)
+        after, note = await asyncio.to_thread(read_present, path)
+        if after is None:
+            raise UsageError(f"{written}: {note or 'there is no such file'}.")
+        return self._change(path, after, after, note)
+
+    async def top_of(self, folder: Path) -> Path:
+        """The top of the repository around `folder`.
+
+        Raises:
+            AgentTuiError: There is none, or git may not run there.
+        """
+        trust = self._runtime.services.trust
+        if not await asyncio.to_thread(trust.may_run_git, folder):
+            why = f"Git does not run in {folder}: the folder is not trusted."
+            raise AgentTuiError(why, "/trust decides on it.")
+        try:
+            return await top_folder(self._keeper, folder, self._environ)
+        except GitSilentError as error:
+            raise AgentTuiError(f"There is no git repository in {folder} ({error}).") from error
+
+    async def place_in_git(self, path: Path) -> tuple[Path, str]:
+        """The top of the repository that `path` belongs to, and its name there.
+
+        Raises:
+            AgentTuiError: There is none, or git may not run there.
+        """
+        there = next(folder for folder in path.parents if is_folder(folder))
+        root = await self.top_of(there)
+        real = real_path(path.parent) / path.name
+        if not real.is_relative_to(root):
+            raise AgentTuiError(f"{path} is not in the repository {root}.")
+        return root, real.relative_to(root).as_posix()
+
+    async def _recorded(self, entries: Sequence[Entry]) -> tuple[FileChange, ...]:
+        conversation = self._runtime.conversation
+        return await asyncio.to_thread(recorded_changes, conversation, entries, self._change)
+
+    async def _uncommitted(self, what: str, state: ReviewState) -> Review:
+        root = await self.top_of(self._runtime.conversation.cwd)
+        changes = await self._against(root, "")
+        return Review(what, _GIT, changes, state)
+
+    async def _worktree(self, what: str, name: str, state: ReviewState) -> Review:
+        main = main_folder(real_path(self._runtime.conversation.cwd))
+        known = await asyncio.to_thread(worktree_records().of_repository, main)
+        found = next((one for one in known if one.name == name and one.exists), None)
+        if found is None:
+            names = ", ".join(one.name for one in known if one.exists) or "none"
+            raise UsageError(f"There is no worktree {name!r}.", f"Worktrees here: {names}.")
+        root = await self.top_of(found.path)
+        changes = await self._against(root, found.start)
+        return Review(what, f"in the worktree {name}", changes, state)
+
+    async def _against(self, root: Path, start: str) -> tuple[FileChange, ...]:
+        """The present files in `root` against the commit `start`; empty for the last one."""
+        keeper, environ = self._keeper, self._environ
+        try:
+            tree = await read_work_tree(keeper, root, environ)
+            ids = dict(tree.dirty)
+            if start and tree.head:
+                moved = await diff_trees(keeper, root, start, tree.head, environ)
+                ids |= {one.name: one.before_id for one in moved if not one.is_of_submodule}
+        except GitSilentError as error:
+            raise _silent(root, error) from error
+        blobs = await read_blobs(keeper, root, filter(None, ids.values()), environ)
+        return await asyncio.to_thread(self._present_changes, root, ids, blobs)
+
+    def _present_changes(
+        self, root: Path, ids: Mapping[str, str], blobs: Mapping[str, bytes]
+    ) -> tuple[FileChange, ...]:
+        found: list[FileChange] = []
+        for name, blob in ids.items():
+            after, note = read_present(root / name)
+            before = blobs.get(blob) if blob else None
+            if blob and before is None:
+                note = note or _NOT_STORED
+            if before != after or note:
+                found.append(self._change(root / name, before, after, note))
+        return tuple(pair_renames(found))
+
+    async def _committed(self, what: str, state: ReviewState) -> Review | None:
+        """The changes between two commits or since one; None if `what` does not name any."""
+        cwd = self._runtime.conversation.cwd
+        is_range = ".." in what
+        try:
+            root = await self.top_of(cwd)
+        except AgentTuiError:
+            if is_range:
+                raise
+            return None
+        old, dots, new = what.partition("...") if "..." in what else what.partition("..")
+        before, after = [await self._commit(root, end or "HEAD") for end in (old, new)]
+        if not (before and after):
+            if is_range:
+                raise UsageError(f"Git knows no commits {what}.", "Write it like main..HEAD.")
+            return None
+        if not dots:
+            return Review(what, f"since {what}", await self._against(root, before), state)
+        try:
+            if dots == "...":
+                argv = git_argv("merge-base", before, after)
+                before = (await self._ask(root, *argv)).decode("ascii").strip()
+            moved = await diff_trees(self._keeper, root, before, after, self._environ)
+        except GitSilentError as error:
+            raise _silent(root, error) from error
+        files = [one for one in moved if not one.is_of_submodule]
+        ids = [one for file in files for one in (file.before_id, file.after_id) if one]
+        blobs = await read_blobs(self._keeper, root, ids, self._environ)
+
+        def compare() -> tuple[FileChange, ...]:
+            pairs = [
+                (root / file.name, blobs.get(file.before_id), blobs.get(file.after_id))
+                for file in files
+            ]
+            return tuple(pair_renames(self._change(*pair, "") for pair in pairs))
+
+        changes = await asyncio.to_thread(compare)
+        return Review(what, f"in {what}", changes, state, is_present=False)
+
+    async def _commit(self, root: Path, name: str) -> str:
+        """The id of the commit `name`; empty if there is none."""
+        argv = git_argv(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
+        )
+        try:
+            return (await self._ask(root, *argv)).decode("ascii").strip().splitlines()[-1]
+        except (GitSilentError, UnicodeDecodeError, IndexError):
+            return ""
+
+    async def _ask(self, root: Path, *argv: str) -> bytes:
+        return await ask_git(self._keeper, argv, root, self._environ)
+
+    def _change(
+        self, path: Path, before: bytes | None, after: bytes | None, note: str
+    ) -> FileChange:
+        """A change; one that was found before is not worked out again."""
+        known, made = self._made.get(path, (None, None))
+        if made is None or known != (before, after, note):
+            name = name_of(path, self._runtime.conversation.cwd)
+            made = file_change(name, path, before, after, note=note)
+            self._made[path] = (before, after, note), made
+        return made
+
+    @property
+    def _environ(self) -> Mapping[str, str]:
+        return self._runtime.services.person_environ
+
+
+def _silent(root: Path, error: GitSilentError) -> AgentTuiError:
+    return AgentTuiError(f"Git does not tell what changed in {root}: {error}.")
+
+
+def _last_message(entries: Sequence[Entry]) -> int:
+    """The index of the user's last message; 0 if there is none."""
+    for number in range(len(entries) - 1, -1, -1):
+        match entries[number]:
+            case MessageEntry(message=UserMessage(), pulled_from=None):
+                return number
+            case _:
+                pass
+    return 0
+
+
+def name_of(path: Path, cwd: Path) -> str:
+    """`path` as users and the model read it; bytes that are no text are written as ``\\xff``."""
+    name = path_from(path, real_path(cwd))
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def read_present(path: Path) -> tuple[bytes | None, str]:
+    """The file at `path`, of a link its target, None if there is none; and why it is not read."""
+    try:
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            return os.fsencode(path.readlink()), ""
+        if not stat.S_ISREG(status.st_mode):
+            return None, "not a regular file"
+        if status.st_size > _MOST_FILE_BYTES:
+            return None, TOO_LARGE
+        return read_regular_file(path), ""
+    except (FileNotFoundError, NotADirectoryError):
+        return None, ""
+    except (OSError, ValueError):
+        return None, _UNREADABLE
+
+
+def recorded_changes(
+    conversation: Conversation, entries: Sequence[Entry], make: MakeChange
+) -> tuple[FileChange, ...]:
+    """What the calls and commands recorded in `entries`, oldest first, changed. Reads the files.
+
+    Each file is compared with its content before the first of these changes. If that was not
+    stored, as in sessions of other agents, it is worked out from the diffs of the edits.
+    """
+    cwd, kept = conversation.cwd, conversation.kept_files
+    first: dict[str, FileVersion] = {}
+    for recorded in filter(None, map(changes_here, entries)):
+        for change in recorded.changes:
+            first.setdefault(change.path, change.before)
+    found: list[FileChange] = []
+    for path, version in first.items():
+        after, note = read_present(Path(path))
+        before = kept.content(version.digest) if version.digest else None
+        if version.digest and before is None:
+            note = note or version.why_not or _NOT_STORED
+        modes = _mode_words(version.mode, _mode_at(Path(path)))
+        if before != after or note or modes:
+            found.append(make(Path(path), before, after, note or modes))
+    known = {real_path(path) for path in first}
+    found += _edited_changes(entries, cwd, known, make)
+    return tuple(pair_renames(found))
+
+
+def _edited_changes(
+    entries: Sequence[Entry], cwd: Path, known: set[Path], make: MakeChange
+) -> Iterable[FileChange]:
+    """Changes of files that are not `known`, from the diffs of edits."""
+    for changed in find_changed_files(file_edits(entries), cwd):
+        if real_path(changed.path) in known:
+            continue
+        after, note = read_present(changed.path)
+        before = after
+        if changed.is_whole and after is not None and changed.diff:
+            present = after.decode("utf-8", "replace").removeprefix("\ufeff")
+            earlier = before_diff(present.replace("\r\n", "\n"), changed.diff)
+            newline = "\r\n" if "\r\n" in present else "\n"
+            before = None if earlier is None else earlier.replace("\n", newline).encode()
+        elif changed.diff or changed.commands:
+            note = note or _NOT_STORED
+        if before != after or note:
+            yield make(changed.path, before or None, after, note)
+
+
+def _mode_at(path: Path) -> int:
+    try:
+        status = path.lstat()
+    except (OSError, ValueError):
+        return 0
+    if stat.S_ISLNK(status.st_mode):
+        return LINK
+    return PROGRAM if status.st_mode & stat.S_IXUSR else FILE
+
+
+def _mode_words(before: int, after: int) -> str:
+    """What became of the mode; empty if nothing, or if the file is new or gone."""
+    if not before or not after or before == after:
+        return ""
+    names = {FILE: "a file", PROGRAM: "executable", LINK: "a link"}
+    return f"now {names.get(after, 'of another kind')}"

@@ -1,0 +1,80 @@
+"""A helper reviews changes, and its findings become comments."""
+
+from pathlib import Path
+
+from agent_tui.events import Notice, TurnFinished
+from agent_tui.features.review.changes import FileChange, file_change
+from agent_tui.features.review.comments import ReviewState, read_state
+from agent_tui.features.review.helper import read_findings, review_by_helper, review_task
+from agent_tui.features.review.sources import Review, ReviewLoader
+from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from tests.support.runtime import Stage, collect
+
+LINES = "".join(f"line {n}\n" for n in range(1, 21))
+
+
+def change(name: str, after: str = LINES) -> FileChange:
+    return file_change(name, Path("/w") / name, b"", after.encode())
+
+
+def found(answer: str, *names: str) -> list[tuple[str, int, int, str]]:
+    changes = [change(name) for name in names]
+    found = read_findings(answer, changes)
+    return [(one.change.name, one.first, one.last, one.text) for one in found]
+
+
+def test_findings_are_read_however_they_are_listed():
+    answer = (
+        "I looked at it.\n\n"
+        "src/a.py:3: It fails\nwithout a file.\n"
+        "- `b.py:4-6`: Twice.\n"
+        "2. ./src/a.py:9 Never called.\n"
+        "other.py:1: not among the changes\n\n"
+        "(Everything it read is stored.)\n"
+    )
+    assert found(answer, "src/a.py", "b.py") == [
+        ("src/a.py", 3, 3, "It fails\nwithout a file."),
+        ("b.py", 4, 6, "Twice."),
+        ("src/a.py", 9, 9, "Never called.\nother.py:1: not among the changes"),
+    ]
+    assert found("No findings.", "a.py") == []
+    assert found("a.py:1: x") == []
+
+
+def test_a_name_with_signs_of_a_pattern_is_a_name():
+    assert found("a+(b).py:1: Why?", "a+(b).py") == [("a+(b).py", 1, 1, "Why?")]
+
+
+def test_the_task_has_the_diffs_that_fit():
+    review = Review(
+        "", "in this session", (change("a.py"), change("b.py", "x\n" * 30_000)), ReviewState()
+    )
+    task = review_task(review, 50_000)
+    assert "+line 20\n" in task
+    assert "\n--- b.py\n(Its diff is left out because of its size: read the file.)" in task
+    assert len(task) < 25_000
+
+
+async def test_findings_become_comments_and_the_cost_is_told(tmp_path: Path):
+    stage = Stage(tmp_path)
+    edit = call("w", "write", path="a.py", content=LINES)
+    runtime = stage.runtime(
+        [Reply(tool_calls=(edit,)), Reply("Done."), Reply("a.py:2: It is wrong.\n")], mode="full"
+    )
+    await collect(runtime.submit("go"))
+    keeper = ProcessKeeper()
+    review = await ReviewLoader(runtime, keeper).load("")
+    keeper.close()
+    events = await collect(runtime.carry_out(lambda emit: review_by_helper(runtime, review, emit)))
+    (comment,) = read_state(runtime.conversation.log.entries).comments.values()
+    assert (comment.place, comment.text, comment.by, comment.state) == (
+        "a.py:2",
+        "It is wrong.",
+        "helper",
+        "found",
+    )
+    told = [event.text for event in events if isinstance(event, Notice)]
+    assert told[-1].startswith("The helper has 1 finding (1 steps, ")
+    assert events[-1] == TurnFinished("done")
+    await runtime.aclose()
