@@ -106,13 +106,17 @@ async def test_a_question_marks_once_from_the_start(tmp_path: Path):
         assert ui.rules == ()
 
 
-async def test_a_page_above_a_question_says_that_one_waits(tmp_path: Path):
+async def test_a_page_above_a_question_says_that_one_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     async with running_app(tmp_path, *asks()) as ui:
+        told: list[str] = []
+        monkeypatch.setattr(ui.app, "notify", lambda text, **_: told.append(text))
+        await ui.send("go")
         await ui.submit("/help")
         await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
-        ui.app.controller.submit(Draft("make it"))
-        await ui.until(lambda: ui.approval.display)
-        assert ui.toasts == ["You are asked for approval. Close this page to answer."]
+        await ui.asked()
+        assert told == ["You are asked for approval. Close this page to answer."]
 
 
 async def test_a_loss_is_marked_no(tmp_path: Path):
