@@ -251,7 +251,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._requests.append(request)
         if len(self._requests) == 1:
             self._show(request)
-            if not self.screen.is_current:
+            if self.app.screen is not self.screen:
                 self.app.notify(_WAITS_BELOW, severity="warning", timeout=_TOLD_S)
 
     def resolve(self, request_id: str) -> None:
