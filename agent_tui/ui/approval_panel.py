@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 
 from rich.segment import Segment
 from rich.style import Style
-from textual import events, on
+from textual import events, getters, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
@@ -29,7 +29,7 @@ from agent_tui.permissions.rules import INSIDE_RULE, describe_grants, parse_rule
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff_view import diff_lines, parse_diff
 from agent_tui.ui.lines_field import LinesField, new_line_hint
-from agent_tui.ui.parts import FieldRow, PaintedLines, keys_line
+from agent_tui.ui.parts import FieldRow, PaintedLines, any_app, keys_line
 from agent_tui.ui.questions import (
     SCROLL_KEYS,
     AnswerBurst,
@@ -177,6 +177,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         early: Tells answers that come too early from writing.
     """
 
+    app = getters.app(any_app)
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "mark(-1)", "The answer above", show=False),
         Binding("down", "mark(1)", "The answer below", show=False),
@@ -252,7 +253,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         if len(self._requests) == 1:
             self._show(request)
             if self.app.screen is not self.screen:
-                self.app.notify(_WAITS_BELOW, severity="warning", timeout=_TOLD_S)
+                self.notify(_WAITS_BELOW, severity="warning", timeout=_TOLD_S)
 
     def resolve(self, request_id: str) -> None:
         """Remove a request: it was answered, or its turn was aborted."""

@@ -18,6 +18,7 @@ from agent_tui.permissions.rules import INSIDE_RULE
 from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.server_spec import ServerSpec
+from agent_tui.ui.app import AgentApp
 from agent_tui.ui.approval_panel import answers_to, first_mark
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.parts import KeysLine
@@ -111,7 +112,7 @@ async def test_a_page_above_a_question_says_that_one_waits(
 ):
     async with running_app(tmp_path, *asks()) as ui:
         told: list[str] = []
-        monkeypatch.setattr(ui.app, "notify", lambda text, **_: told.append(text))
+        monkeypatch.setattr(AgentApp, "notify", lambda _app, text, **_: told.append(text))
         await ui.send("go")
         await ui.submit("/help")
         await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
