@@ -261,10 +261,7 @@ class _FilePieces:
         is_read = self._on_disk is not None and self._on_disk(file.path) is not None
         kept = [f"{piece.first}-{piece.last}" for piece in self._earlier if piece.path == file.path]
         remarks = (
-            "changed by a command in ways that you have not seen"
-            if file.unseen and not is_read
-            else "",
-            f"last seen {file.before}" if file.before and not is_read else "",
+            "" if is_read else file.doubt,
             "changed and not committed" if file.awaits_commit else "",
             f"kept by the last compaction: {', '.join(kept)}" if kept else "",
             "renumbered since you saw it" if is_placed and moved >= _LEAST_MOVED else "",

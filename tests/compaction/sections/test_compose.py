@@ -449,7 +449,7 @@ def test_what_git_says_takes_the_place_of_what_the_log_says(counter: TokenCounte
     state = blocks(text_of(made(record, 8_000, counter)))["work-state"]
     assert state.split("\n")[:4] == [
         "- [x] commit 89abcdef01: two",
-        "- [ ] fix it (in progress)",
+        "- [ ] fix it (in progress before the last commit)",
         "- git: branch fix, HEAD 89abcdef01",
         "- uncommitted: src/a.py",
     ]
