@@ -664,6 +664,9 @@ def test_a_file_as_the_log_has_it_was_last_seen_before_a_commit_of_others(
         ("npm install left-pad", True, "\n(perhaps changed since, by $ npm install)\n"),
         ("ls -la", True, ""),
         ("npm test", True, ""),
+        ("mkdir -p src && cp a.ts src/b.ts && mv c.ts d.ts && touch e.ts && rm f.ts", True, ""),
+        ("cp -r dist lib", True, "\n(perhaps changed since, by $ cp lib)\n"),
+        ("rm $NAMES", True, "\n(perhaps changed since, by $ rm"),
         ("cd src && git add . && git push", True, ""),
         ("git pull && make", True, "\n(perhaps changed since, by $ git pull)\n"),
         ("npm install left-pad", False, ""),  # the log has what it changed: nothing
@@ -678,12 +681,12 @@ def test_a_file_as_the_log_has_it_was_last_seen_before_a_command(
     talk.tool("bash", {"command": command}, "", is_foreign=is_foreign)
     if note:
         talk.tool("bash", {"command": "make"}, "", is_foreign=is_foreign)
-    (file,) = FileReader(FOLDERS).read(read_history(talk.path))
+    *_, file = FileReader(FOLDERS).read(read_history(talk.path))
     (shown,) = choose_files([file], 1_000, TokenCounter())
     assert note in shown.text
     assert ("perhaps changed" in shown.text) is bool(note)
     talk.tool("read", {"path": "package.json"}, numbered(["{", "}"]))
-    (seen,) = FileReader(FOLDERS).read(read_history(talk.path))
+    seen, *_ = FileReader(FOLDERS).read(read_history(talk.path))
     assert not seen.doubt
 
 
