@@ -198,6 +198,8 @@ class Ask:
             yield from listed[at]
         if missing := len(offered) - sum(len(lines[at][1]) for at in listed):
             yield f"({missing} others are not listed.)"
+        if files := [f"#{p.number} {p.label}" for p in self.pieces if p.path and self.stays(p)]:
+            yield f"(Not offered, as they stay whole in your newest messages: {'; '.join(files)}.)"
 
 
 def _rank(pieces: Sequence[Piece]) -> int:
