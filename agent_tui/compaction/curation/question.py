@@ -84,10 +84,11 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     least = int(room * LEAST_KEPT)
     sizes = _sizes_of(draft, counter)
     most_notes = request.settings.max_summary_tokens
-    for _ in range(_TRIALS):
+    for number in range(_TRIALS):
         free = max(room - tail - sum(sizes.values()), least)
         notes = min(max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS), most_notes)
-        draft = draft_beside(request, conversation, notes, free - notes, counter=counter)
+        texts = free - notes if number else room  # what is left would go to the user's messages
+        draft = draft_beside(request, conversation, notes, texts, counter=counter)
         sizes = _sizes_of(draft, counter)
     free = max(room - tail - sum(sizes.values()), least)
     said = _block(draft.before_notes, _SAID)
