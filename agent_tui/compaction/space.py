@@ -7,11 +7,7 @@ from agent_tui.compaction.conversation import Conversation, folders_of, summary_
 from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
 from agent_tui.compaction.curation.since import files_ahead, older_than_notes
-from agent_tui.compaction.plan import (
-    CompactionPlan,
-    choose_cut,
-    plan_cut,
-)
+from agent_tui.compaction.plan import CompactionPlan, choose_cut, plan_cut
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.compose import (
     FILES_SHARE,
@@ -191,11 +187,7 @@ class SpacePlanner:
         return cut, tail
 
     def _sections(
-        self,
-        cut: int,
-        tail: Tail,
-        way: str,
-        files: tuple[ShownFile, ...] | None,
+        self, cut: int, tail: Tail, way: str, files: tuple[ShownFile, ...] | None
     ) -> Sections:
         request, choice, room = self._request, self._request.selection.choice, self._sections_room
         kept = self._editor.entries_as_written(self._live, tail, cut)

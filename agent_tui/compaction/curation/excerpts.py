@@ -33,7 +33,7 @@ _MOST_NAMED = 8
 """Most choices named of those that did not fit."""
 
 _NOW, _LAST_KNOWN = "as it is now", "as last seen or edited"
-_CURRENT = frozenset({_NOW, _LAST_KNOWN})
+_CURRENT = (_NOW, _LAST_KNOWN)
 _UNPLACED = "as last edited; its place in the file is unknown"
 _OLD = "as it was then; the file has changed since"
 _OLD_OUTPUT = "as it was then; files have changed since, and their line numbers"
@@ -82,7 +82,7 @@ class Excerpt:
     """Lines of a piece or a file, from number `first` on (0 if unknown).
 
     Lines of a file are identified by its `path` alone. `state` says how a view differs from the
-    file now; empty if the file is unchanged. `doubt`: what may have changed it since.
+    file now, and what may have changed that since; empty if the file is unchanged.
     `is_lasting`: the user keeps it through all compactions. `goes_on`: its last
     block of code goes on behind it.
     """
@@ -92,7 +92,6 @@ class Excerpt:
     first: int
     lines: tuple[str, ...]
     state: str = ""
-    doubt: str = ""
     is_lasting: bool = False
     goes_on: bool = False
 
@@ -106,8 +105,7 @@ class Excerpt:
         """The excerpt as written in a summary."""
         marks = f' file="{_escape_quotes(self.path)}"' if self.path else ""
         marks += f' lines="{self.first}-{self.last}"' if self.first else ""
-        state = ", ".join(filter(None, (self.state, _escape_quotes(self.doubt))))
-        marks += f' state="{state}"' if state else ""
+        marks += f' state="{_escape_quotes(self.state)}"' if self.state else ""
         marks += _LASTING if self.is_lasting else ""
         label = self.label.replace("\n", " ")
         marks += "" if self.path else f' of="{escape_tags(label)}"'
@@ -166,7 +164,7 @@ def _shown_files(
     """What `excerpts` show of files as they are now."""
     lines: dict[str, list[str]] = {}
     for excerpt in excerpts:
-        if excerpt.state in _CURRENT:
+        if excerpt.state.startswith(_CURRENT):
             lines.setdefault(excerpt.path, []).extend(excerpt.lines)
     for path, shown in lines.items():
         if path in states:
@@ -248,7 +246,7 @@ class _Filler:
 
     def _add(self, pick: Pick, excerpt: Excerpt) -> int:
         """Returns how many lines of `excerpt` are now in the block or the files shown."""
-        piece, is_current = pick.piece, excerpt.state in _CURRENT
+        piece, is_current = pick.piece, excerpt.state.startswith(_CURRENT)
         shown = self._shown.get(excerpt.path) if is_current else None
         is_shown = shown is not None and shown.shows(excerpt.lines)
         if not pick.is_lasting and (is_shown or "\n".join(excerpt.lines) in self._messages):
@@ -290,9 +288,9 @@ class _Filler:
             path = file.path if file is not None else piece.path
             places = lines_now((piece.first, piece.lines), a, b, self._runs_of(path))
             state = _NOW if file is not None and file.is_from_disk else _LAST_KNOWN
-            doubt = file.doubt if file is not None else ""
+            state += f", {file.doubt}" if file is not None and file.doubt else ""
             for first, run in places:
-                yield Excerpt(f"file {path}", path, first, tuple(run), state, doubt)
+                yield Excerpt(f"file {path}", path, first, tuple(run), state)
             if not places and piece.kind == "kept":
                 yield Excerpt(piece.source, path, a, lines, _OLD if file is not None else "")
             elif not piece.is_placed and _is_among(lines, self._runs_of(path)):
@@ -325,7 +323,7 @@ class _Text:
     def excerpts(self, counter: TokenCounter) -> Iterator[Excerpt]:
         """One excerpt for each run without a gap; a text that is there whole needs no numbers."""
         is_whole = len(self.lines) == len(self._piece.lines) and not self.made.path
-        is_placed = self.made.state in _CURRENT or self._piece.is_placed
+        is_placed = self.made.state.startswith(_CURRENT) or self._piece.is_placed
         is_code = bool(self.made.path) and not is_document(self.made.path)
         self._fill_gaps(counter)
         known = [(n, line) for first, run in self._known for n, line in enumerate(run, first)]

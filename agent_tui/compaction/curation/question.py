@@ -18,13 +18,7 @@ from agent_tui.compaction.sections.commands import is_looking_around, without_fo
 from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE, WorkRecord
 from agent_tui.compaction.sections.file_views import FileView, file_view
 from agent_tui.compaction.sections.files import paths_shown_in
-from agent_tui.compaction.sections.history import (
-    Done,
-    Replied,
-    Said,
-    is_filler,
-    with_short_paths,
-)
+from agent_tui.compaction.sections.history import Done, Replied, Said, is_filler, with_short_paths
 from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.tiers.describe import action_label
 from agent_tui.compaction.tiers.model import UNEDITED, Unit

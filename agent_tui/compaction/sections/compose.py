@@ -13,10 +13,7 @@ from pathlib import Path
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
 from agent_tui.compaction.ledger.pinned import fit_pins
-from agent_tui.compaction.sections.failures import (
-    FailureReader,
-    failures_that_fit,
-)
+from agent_tui.compaction.sections.failures import FailureReader, failures_that_fit
 from agent_tui.compaction.sections.file_states import (
     FileReader,
     FileState,
@@ -52,10 +49,7 @@ from agent_tui.compaction.sections.task import (
     task_blocks,
     task_texts,
 )
-from agent_tui.compaction.sections.way import (
-    all_findings,
-    way_so_far,
-)
+from agent_tui.compaction.sections.way import all_findings, way_so_far
 from agent_tui.compaction.transcript import escape_tags, tag_blocks
 from agent_tui.messages import Job
 from agent_tui.omissions import one_line

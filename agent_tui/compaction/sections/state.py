@@ -121,8 +121,7 @@ class StateReader:
     def _follow_log(self, text: str) -> None:
         """Replace the hashes of commits whose subjects `text` shows under new hashes."""
         commits = self._state.commits
-        logged = _LOGGED.findall(text)
-        shown = {hash: one_line(subject, _TITLE_CHARS) for hash, subject in logged}
+        shown = {hash: one_line(s, _TITLE_CHARS) for hash, s in _LOGGED.findall(text)}
         known = {new: old for new in shown for old in commits if new[:7] == old[:7]}
         fresh = {new: subject for new, subject in shown.items() if new not in known}
         moved: dict[str, str] = {}
@@ -131,12 +130,12 @@ class StateReader:
             if commit not in known.values() and (new := next(same, "")):
                 moved[commit] = new
                 del fresh[new]
-        if moved:
-            update = {
-                moved.get(c, c): t.removesuffix(_REBASED) if c in moved else t
-                for c, t in commits.items()
-            }
-            self._state = self._state.model_copy(update={"commits": update})
+        now = {
+            moved.get(commit, commit): shown.get(moved.get(commit, ""), text)
+            for commit, text in commits.items()
+        }
+        commits.clear()
+        commits.update(now)
 
     def _follow_tracker(self, action: Action, text: str) -> None:
         subject, made = action.arguments.get("subject"), _CREATED.search(text)

@@ -10,11 +10,7 @@ from typing import TypeAlias
 
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.plan import LiveConversation, LiveEntry
-from agent_tui.compaction.sections.commands import (
-    is_commit,
-    message_of_commit,
-    shows_uncommitted,
-)
+from agent_tui.compaction.sections.commands import is_commit, message_of_commit, shows_uncommitted
 from agent_tui.compaction.sections.failures import has_failed
 from agent_tui.compaction.sections.file_states import FileState, ReadFile
 from agent_tui.compaction.sections.file_views import (

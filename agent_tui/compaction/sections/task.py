@@ -250,11 +250,7 @@ def _is_named(item: str, text: str) -> bool:
     return bool(re.search(rf"(?<![\w-]){whole}(?![\w-]|\.\w)", text)) and not item.isdigit()
 
 
-def task_blocks(
-    tasks: Iterable[TaskText],
-    room_tokens: int,
-    counter: TokenCounter,
-) -> list[str]:
+def task_blocks(tasks: Iterable[TaskText], room_tokens: int, counter: TokenCounter) -> list[str]:
     """The texts that fit, newest first; the last text may be cut.
 
     Parts whose boxes are all ticked are dropped first.
