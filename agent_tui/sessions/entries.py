@@ -108,8 +108,8 @@ class WorkState(Stored):
     """The state of the work: steps and items by state, commits, test results and running jobs.
 
     ``commits`` and ``branches`` (by folder; empty for the working folder) are as of the log.
-    ``jobs`` are the running background commands by id. ``is_before_commit``: something was committed
-    since a step or an item was last said to be in progress.
+    ``jobs`` are the running background commands by id. ``is_before_commit``: something was
+    committed since a step or an item was last said to be in progress.
     """
 
     is_before_commit: bool = False

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from agent_tui.compaction.curation.ask import Ask, Staying, TokenBudget
 from agent_tui.compaction.curation.pieces import Kind, Piece
@@ -162,7 +163,7 @@ def test_what_stays_of_files_is_named_by_their_paths_and_lines() -> None:
 
 def test_the_state_that_stays_ends_with_a_whole_line() -> None:
     talk = a_talk()
-    steps = [
+    steps: list[JsonValue] = [
         {"text": f"grind the corn of field {n} {'well ' * 9}", "status": "pending"}
         for n in range(20)
     ]

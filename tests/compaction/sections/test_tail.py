@@ -608,7 +608,7 @@ def test_a_view_gives_way_to_the_parts_that_a_model_chose_after_it_saw_it(
     live = read_live(talk.path, counter)
     known = FileReader(FOLDERS).read(read_history(talk.path))
     tail = editor(talk, counter).lines_for_what_stands_elsewhere(
-        live, parts, PLENTY, known, dict.fromkeys(parts, {first})
+        live, parts, PLENTY, known, {path: {first} for path in parts}
     )
     mark = f"(the summary shows the needed parts of a.py) [recall {first}]"
     assert tail.edits[first].replacement == mark
