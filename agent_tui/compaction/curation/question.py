@@ -205,7 +205,7 @@ def _label(action: Action, view: FileView | None, folders: Sequence[str]) -> str
     if not path or (action.command and view is None):
         return action_label(action)
     lines = f" {view.first}-{view.first + len(view.lines) - 1}" if view else ""
-    return f"{action.tool} {path}{lines}"
+    return f"{'read' if action.command else action.tool} {path}{lines}"
 
 
 def _newest_words(
