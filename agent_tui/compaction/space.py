@@ -7,11 +7,7 @@ from agent_tui.compaction.conversation import Conversation, folders_of, summary_
 from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
 from agent_tui.compaction.curation.since import files_ahead, older_than_notes
-from agent_tui.compaction.plan import (
-    CompactionPlan,
-    choose_cut,
-    plan_cut,
-)
+from agent_tui.compaction.plan import CompactionPlan, choose_cut, plan_cut
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.compose import (
     FILES_SHARE,
@@ -78,6 +74,11 @@ class SpacePlanner:
         self.older = (
             older_than_notes(choice, self._path, record.events) if choice is not None else ""
         )
+        self._chosen: dict[str, frozenset[str]] = {}
+        if choice is not None and self._has_notes:
+            seen = frozenset(entry.id for entry in split_after(self._path, choice.through)[0])
+            picked = (pick.piece.path for pick in choice.picks if pick.piece.kind == "file")
+            self._chosen = dict.fromkeys(picked, seen)
         self._lasting: tuple[Pick, ...] = ()
         self._unused = 0
         self.kept = Kept()
@@ -116,7 +117,7 @@ class SpacePlanner:
         if sections.left_out or self.kept.is_cut:
             self._unused = self._left(sections, way, tail, cut)
             sections, way = self._before_cut(cut, tail, files)
-        while (more := self._fill(cut, tail, self._left(sections, way, tail, cut)))[0] < cut:
+        while (more := self._fill(cut, tail, self._for_tail(sections, way, tail, cut)))[0] < cut:
             cut, tail = more
             sections, way = self._before_cut(cut, tail, files)
         if (left := self._left(sections, way, tail, cut)) and not sections.has_all_said:
@@ -129,7 +130,7 @@ class SpacePlanner:
         """The newest messages beside `files`, the newest exchange within its share."""
         shown = {file.path: file for file in files}
         tail = self._editor.lines_for_what_stands_elsewhere(
-            self._live, shown, self._room, self._record.files
+            self._live, shown, self._room, self._record.files, self._chosen
         )
         if not self._live.cuts:
             return tail
@@ -143,6 +144,18 @@ class SpacePlanner:
     ) -> int:
         """Tokens that neither the sections nor the messages from `cut` on use."""
         return max(self._room - self._size(sections, way[0]) - sum(tail.tokens[cut:]), 0)
+
+    def _for_tail(
+        self, sections: Sections, way: tuple[str, tuple[str, ...]], tail: Tail, cut: int
+    ) -> int:
+        """Tokens that earlier messages may take: beside a choice, up to the newest messages' share.
+
+        A choice that leaves much of the space says little about them, so they may take all of that.
+        """
+        left = self._left(sections, way, tail, cut)
+        if not self._has_notes or left > int(self._room * LEAST_KEPT):
+            return left
+        return min(left, int(self._room * TAIL_SHARE) - sum(tail.tokens[cut:]))
 
     def _before_cut(
         self, cut: int, tail: Tail, files: tuple[ShownFile, ...] | None = None
@@ -174,11 +187,7 @@ class SpacePlanner:
         return cut, tail
 
     def _sections(
-        self,
-        cut: int,
-        tail: Tail,
-        way: str,
-        files: tuple[ShownFile, ...] | None,
+        self, cut: int, tail: Tail, way: str, files: tuple[ShownFile, ...] | None
     ) -> Sections:
         request, choice, room = self._request, self._request.selection.choice, self._sections_room
         kept = self._editor.entries_as_written(self._live, tail, cut)

@@ -108,9 +108,11 @@ class WorkState(Stored):
     """The state of the work: steps and items by state, commits, test results and running jobs.
 
     ``commits`` and ``branches`` (by folder; empty for the working folder) are as of the log.
-    ``jobs`` are the running background commands by id.
+    ``jobs`` are the running background commands by id. ``is_before_commit``: something was
+    committed since a step or an item was last said to be in progress.
     """
 
+    is_before_commit: bool = False
     plan: dict[str, str] = Field(default_factory=dict)
     items: dict[str, str] = Field(default_factory=dict)
     titles: dict[str, str] = Field(default_factory=dict)

@@ -121,6 +121,16 @@ def shell_changes(command: str) -> ShellChanges:
     )
 
 
+def changes_only_named(name: str, arguments: Sequence[str]) -> bool:
+    """Whether a program changes no files but those that `shell_changes` finds for its arguments."""
+    is_plain = all(map(_is_file, _operands(arguments)))
+    return is_plain and (
+        name in _WRITERS
+        or name in ("rm", "mkdir")
+        or (name in _MOVERS and any(_move_targets(arguments)))
+    )
+
+
 def _restored(arguments: Sequence[str]) -> list[str]:
     """The files and folders that ``git`` with `arguments` sets to another state."""
     at, folder = 0, "."

@@ -198,6 +198,8 @@ class Ask:
             yield from listed[at]
         if missing := len(offered) - sum(len(lines[at][1]) for at in listed):
             yield f"({missing} others are not listed.)"
+        if files := [f"#{p.number} {p.label}" for p in self.pieces if p.path and self.stays(p)]:
+            yield f"(Not offered, as they stay whole in your newest messages: {'; '.join(files)}.)"
 
 
 def _rank(pieces: Sequence[Piece]) -> int:
@@ -289,7 +291,8 @@ likely follow-ups in the next ten to sixty steps. One number from the list below
 the lines you need where a part is enough; a number may stand in several lines, and lines that \
 are named twice cost once. Keep the text of the task that is still to be done, the code that you \
 will change or imitate (with its imports and the signatures it calls), and output that you will \
-use. Leave out what the notes say, what is finished, and what stays anyway. What the notes do not \
+use. Leave out what the notes say, what is finished, and what stays anyway. Of a file in your list \
+only the lines that you name stay, wherever you read it. What the notes do not \
 use is free for texts, and the other way round; if there is too little room, the end of your list \
 is left out, and you are told what that was.
 

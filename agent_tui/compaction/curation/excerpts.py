@@ -12,6 +12,7 @@ from agent_tui.compaction.curation.present_lines import (
     Run,
     end_of_block,
     end_of_paragraph,
+    is_inside_block,
     lines_now,
     runs_of,
 )
@@ -20,7 +21,7 @@ from agent_tui.compaction.sections.file_views import plain_lines
 from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.task import is_document
 from agent_tui.compaction.transcript import escape_tags
-from agent_tui.omissions import one_line, recall_mark
+from agent_tui.omissions import recall_mark
 from agent_tui.tokens import TokenCounter
 
 _HEAD_TOKENS = 24
@@ -32,9 +33,7 @@ _MOST_NAMED = 8
 """Most choices named of those that did not fit."""
 
 _NOW, _LAST_KNOWN = "as it is now", "as last seen or edited"
-_CURRENT = frozenset({_NOW, _LAST_KNOWN})
-_PERHAPS_BEFORE = "perhaps before $ {}"
-_COMMAND_CHARS = 80
+_CURRENT = (_NOW, _LAST_KNOWN)
 _UNPLACED = "as last edited; its place in the file is unknown"
 _OLD = "as it was then; the file has changed since"
 _OLD_OUTPUT = "as it was then; files have changed since, and their line numbers"
@@ -48,6 +47,7 @@ _EXCERPT = re.compile(
 
 _LASTING = ' kept="always"'
 _QUOTE = "&quot;"
+_GOES_ON = "\n[... the block goes on]"
 _DIFF_FILE = re.compile(r"(?:diff --git a/.* b/|\+\+\+ b/)(?P<path>.+)")
 _BLOCK = re.compile(r"<kept>\n(.*?)\n?</kept>", re.DOTALL)
 
@@ -82,8 +82,9 @@ class Excerpt:
     """Lines of a piece or a file, from number `first` on (0 if unknown).
 
     Lines of a file are identified by its `path` alone. `state` says how a view differs from the
-    file now; empty if the file is unchanged. `before`: what may have changed it since.
-    `is_lasting`: the user keeps it through all compactions.
+    file now, and what may have changed that since; empty if the file is unchanged.
+    `is_lasting`: the user keeps it through all compactions. `goes_on`: its last
+    block of code goes on behind it.
     """
 
     label: str
@@ -91,8 +92,8 @@ class Excerpt:
     first: int
     lines: tuple[str, ...]
     state: str = ""
-    before: str = ""
     is_lasting: bool = False
+    goes_on: bool = False
 
     @property
     def last(self) -> int:
@@ -104,12 +105,11 @@ class Excerpt:
         """The excerpt as written in a summary."""
         marks = f' file="{_escape_quotes(self.path)}"' if self.path else ""
         marks += f' lines="{self.first}-{self.last}"' if self.first else ""
-        state = ", ".join(filter(None, (self.state, _escape_quotes(self.before))))
-        marks += f' state="{state}"' if state else ""
+        marks += f' state="{_escape_quotes(self.state)}"' if self.state else ""
         marks += _LASTING if self.is_lasting else ""
         label = self.label.replace("\n", " ")
         marks += "" if self.path else f' of="{escape_tags(label)}"'
-        body = escape_tags("\n".join(self.lines))
+        body = escape_tags("\n".join(self.lines)) + _GOES_ON * self.goes_on
         return f"<excerpt{marks}>\n{body}\n</excerpt>"
 
 
@@ -164,7 +164,7 @@ def _shown_files(
     """What `excerpts` show of files as they are now."""
     lines: dict[str, list[str]] = {}
     for excerpt in excerpts:
-        if excerpt.state in _CURRENT:
+        if excerpt.state.startswith(_CURRENT):
             lines.setdefault(excerpt.path, []).extend(excerpt.lines)
     for path, shown in lines.items():
         if path in states:
@@ -175,7 +175,7 @@ def _shown_files(
 def excerpts_in(text: str) -> Iterator[Excerpt]:
     """The excerpts in `text`."""
     for found in _EXCERPT.finditer(text):
-        lines = tuple(found["text"].split("\n"))
+        lines = tuple(found["text"].removesuffix(_GOES_ON).split("\n"))
         first, path = int(found["first"] or 0), (found["path"] or "").replace(_QUOTE, '"')
         label = found["label"] or f"file {path}"
         yield Excerpt(label, path, first, lines, is_lasting=bool(found["lasting"]))
@@ -246,7 +246,7 @@ class _Filler:
 
     def _add(self, pick: Pick, excerpt: Excerpt) -> int:
         """Returns how many lines of `excerpt` are now in the block or the files shown."""
-        piece, is_current = pick.piece, excerpt.state in _CURRENT
+        piece, is_current = pick.piece, excerpt.state.startswith(_CURRENT)
         shown = self._shown.get(excerpt.path) if is_current else None
         is_shown = shown is not None and shown.shows(excerpt.lines)
         if not pick.is_lasting and (is_shown or "\n".join(excerpt.lines) in self._messages):
@@ -288,9 +288,9 @@ class _Filler:
             path = file.path if file is not None else piece.path
             places = lines_now((piece.first, piece.lines), a, b, self._runs_of(path))
             state = _NOW if file is not None and file.is_from_disk else _LAST_KNOWN
-            before = _before(file) if file is not None else ""
+            state += f", {file.doubt}" if file is not None and file.doubt else ""
             for first, run in places:
-                yield Excerpt(f"file {path}", path, first, tuple(run), state, before)
+                yield Excerpt(f"file {path}", path, first, tuple(run), state)
             if not places and piece.kind == "kept":
                 yield Excerpt(piece.source, path, a, lines, _OLD if file is not None else "")
             elif not piece.is_placed and _is_among(lines, self._runs_of(path)):
@@ -323,11 +323,16 @@ class _Text:
     def excerpts(self, counter: TokenCounter) -> Iterator[Excerpt]:
         """One excerpt for each run without a gap; a text that is there whole needs no numbers."""
         is_whole = len(self.lines) == len(self._piece.lines) and not self.made.path
-        is_placed = self.made.state in _CURRENT or self._piece.is_placed
+        is_placed = self.made.state.startswith(_CURRENT) or self._piece.is_placed
+        is_code = bool(self.made.path) and not is_document(self.made.path)
         self._fill_gaps(counter)
+        known = [(n, line) for first, run in self._known for n, line in enumerate(run, first)]
         for first, lines in runs_of(self.lines):
-            known = first if is_placed and not is_whole else 0
-            yield replace(self.made, first=known, lines=tuple(lines))
+            number = first if is_placed and not is_whole else 0
+            behind = first + len(lines)
+            below = next((line for n, line in known if n >= behind and line.strip()), "")
+            cut = is_code and is_inside_block(below, lines)
+            yield replace(self.made, first=number, lines=tuple(lines), goes_on=cut)
 
     def _fill_gaps(self, counter: TokenCounter) -> None:
         """Add the lines of gaps that take less than the tags of another excerpt."""
@@ -361,10 +366,3 @@ def _path_in_diff(lines: Sequence[str], first: int) -> str:
 
 def _escape_quotes(text: str) -> str:
     return text.replace('"', _QUOTE).replace("\n", " ")
-
-
-def _before(file: FileState) -> str:
-    """The command or commit since which the text of `file` may be another; may be empty."""
-    if file.unseen:
-        return _PERHAPS_BEFORE.format(one_line(file.unseen[-1], _COMMAND_CHARS))
-    return file.before

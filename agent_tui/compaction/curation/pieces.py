@@ -11,6 +11,7 @@ from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.sections.commands import (
     is_commit,
     message_of_commit,
+    shows_uncommitted,
     without_folder,
     without_view,
 )
@@ -60,7 +61,8 @@ class Piece:
         tokens: Its size.
         path: The normalized path of the file it shows; empty for other texts.
         remark: A note for the model: ``exit 1``.
-        series: Results of one series are alike: ``commits``, or the command or its first words.
+        series: Texts of one series are alike: ``commits``, the command or its first words, or the
+            tool that a call asks.
         outline: Lines and titles of its parts that the model has not seen under these numbers.
         is_placed: Whether the place of its lines in the file is known.
         is_outdated: Whether it names lines of files that were edited afterwards.
@@ -261,10 +263,7 @@ class _FilePieces:
         is_read = self._on_disk is not None and self._on_disk(file.path) is not None
         kept = [f"{piece.first}-{piece.last}" for piece in self._earlier if piece.path == file.path]
         remarks = (
-            "changed by a command in ways that you have not seen"
-            if file.unseen and not is_read
-            else "",
-            f"last seen {file.before}" if file.before and not is_read else "",
+            "" if is_read else file.doubt,
             "changed and not committed" if file.awaits_commit else "",
             f"kept by the last compaction: {', '.join(kept)}" if kept else "",
             "renumbered since you saw it" if is_placed and moved >= _LEAST_MOVED else "",
@@ -315,6 +314,8 @@ def _series(output: Output) -> str:
     command = output.action.command
     if is_commit(output):
         return "commits"
+    if shows_uncommitted(output):
+        return "uncommitted changes"
     if is_test(command) and not output.failure:
         return "passing checks"
     found = _PROGRAM.match(command) if len(output.text) < _SHORT_CHARS else None
@@ -342,6 +343,7 @@ def _call(call: ToolCall, made: Piece) -> Piece:
         label=label,
         lines=_lines("\n".join(texts)),
         path="" if made.remark else path,
+        series=f"calls of {action.tool}" if action.kind == "other" and not action.command else "",
     )
 
 

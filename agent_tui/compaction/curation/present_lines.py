@@ -144,6 +144,13 @@ def end_of_block(lines: Sequence[str], first: int, last: int) -> int:
     return _if_near(at - 1, first, last)
 
 
+def is_inside_block(below: str, lines: Sequence[str]) -> bool:
+    """Whether the line `below` belongs to a block of code that begins in `lines` before it."""
+    depth = min((_indent(line) for line in lines if line.strip()), default=0)
+    is_open = _indent(next((line for line in reversed(lines) if line.strip()), "")) > depth
+    return _indent(below) > depth or (is_open and _is_closing(below, depth))
+
+
 def _is_closing(line: str, depth: int) -> bool:
     """Whether `line`, with only brackets and other marks, closes a block of that depth."""
     return _indent(line) == depth and bool(line.strip()) and not re.search(r"\w", line)

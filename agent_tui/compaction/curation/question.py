@@ -1,33 +1,31 @@
 """Makes the question to the model from the conversation: what can be kept, and in what space."""
 
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from agent_tui.compaction.conversation import Conversation, last_exchange_tokens, text_of
 from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, Staying, TokenBudget
 from agent_tui.compaction.curation.excerpts import earlier_pieces
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
 from agent_tui.compaction.draft import CompactionDraft, draft_beside
+from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.plan import LiveConversation, LiveEntry
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.commands import is_looking_around, without_folder
 from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE, WorkRecord
+from agent_tui.compaction.sections.file_views import FileView, file_view
 from agent_tui.compaction.sections.files import paths_shown_in
-from agent_tui.compaction.sections.history import (
-    Done,
-    Replied,
-    Said,
-    is_filler,
-    with_short_paths,
-)
+from agent_tui.compaction.sections.history import Done, Replied, Said, is_filler, with_short_paths
 from agent_tui.compaction.summary.templates import template_named
 from agent_tui.compaction.tiers.describe import action_label
 from agent_tui.compaction.tiers.model import UNEDITED, Unit
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.messages import AssistantMessage, Message, ToolCall, UserMessage, texts_in
 from agent_tui.omissions import one_line
+from agent_tui.sessions.actions import Action
 from agent_tui.sessions.context import apply_edit
 from agent_tui.sessions.entries import ContextEditEntry
 from agent_tui.sessions.outputs import action_of
@@ -54,7 +52,7 @@ _STAYING = {
 """Blocks that code writes whatever a model chooses."""
 
 _NEWEST = "your newest messages"
-_TAG_LINE = re.compile(r"^</?[\w-]+>$", re.MULTILINE)
+_TAG_LINE = re.compile(r"</?[\w-]+>$")
 _STAYING_CHARS = 600
 _OPENING_CHARS = 40
 _LEAST_NAMED_TOKENS = 60
@@ -80,10 +78,11 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     least = int(room * LEAST_KEPT)
     sizes = _sizes_of(draft, counter)
     most_notes = request.settings.max_summary_tokens
-    for _ in range(_TRIALS):
+    for number in range(_TRIALS):
         free = max(room - tail - sum(sizes.values()), least)
         notes = min(max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS), most_notes)
-        draft = draft_beside(request, conversation, notes, free - notes, counter=counter)
+        texts = free - notes if number else room  # what is left would go to the user's messages
+        draft = draft_beside(request, conversation, notes, texts, counter=counter)
         sizes = _sizes_of(draft, counter)
     free = max(room - tail - sum(sizes.values()), least)
     said = _block(draft.before_notes, _SAID)
@@ -124,11 +123,11 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
             },
             texts={
                 **{
-                    _STAYING[tag]: one_line(_TAG_LINE.sub("", block), _STAYING_CHARS)
+                    _STAYING[tag]: _first_lines(block)
                     for tag, block in _blocks_that_stay(draft).items()
                     if tag != _SAID
                 },
-                _NEWEST: _newest_words(newest, counter).replace(f"{record.folders[0]}/", ""),
+                _NEWEST: _newest_words(newest, record.folders, counter),
             },
             messages=told,
             said={
@@ -191,16 +190,37 @@ def _calls_of(message: Message) -> Sequence[ToolCall]:
     return message.tool_calls if isinstance(message, AssistantMessage) else ()
 
 
-def _newest_words(newest: Iterable[tuple[Unit, Message]], counter: TokenCounter) -> str:
+def _first_lines(block: str) -> str:
+    """The first lines of a `block`, as many as fit, on one line."""
+    lines = [line for line in block.split("\n") if line.strip() and not _TAG_LINE.match(line)]
+    ends = list(accumulate(len(line) + 2 for line in lines))
+    count = max(bisect_right(ends, _STAYING_CHARS), 1)
+    more = f"; and {len(lines) - count} more" if len(lines) > count else ""
+    return one_line("; ".join(line.strip() for line in lines[:count]), _STAYING_CHARS) + more
+
+
+def _label(action: Action, view: FileView | None, folders: Sequence[str]) -> str:
+    """The action in one line, with the path and the lines of the file that it shows."""
+    path = normalise_path(view.path.strip("'\"") if view else action.path, folders)
+    if not path or (action.command and view is None):
+        return action_label(action)
+    lines = f" {view.first}-{view.first + len(view.lines) - 1}" if view else ""
+    return f"{'read' if action.command else action.tool} {path}{lines}"
+
+
+def _newest_words(
+    newest: Iterable[tuple[Unit, Message]], folders: Sequence[str], counter: TokenCounter
+) -> str:
     """Which calls and results of the `newest` messages, before and after, stay, and how much."""
     sizes: dict[str, list[int]] = {}
     for unit, after in newest:
         if unit.output is not None:
-            texts = [(action_label(unit.output.action), unit.message.text, after.text)]
+            label = _label(unit.output.action, file_view(unit.output), folders)
+            texts = [(label, unit.message.text, after.text)]
         else:
             left = {call.id: _text_of_call(call) for call in _calls_of(after)}
             texts = [
-                (action_label(action_of(call)), _text_of_call(call), left.get(call.id, ""))
+                (_label(action_of(call), None, folders), _text_of_call(call), left.get(call.id, ""))
                 for call in _calls_of(unit.message)
             ]
         for label, before, now in texts:

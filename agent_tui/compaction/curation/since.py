@@ -22,7 +22,7 @@ _END = (
 )
 _OLDER = (
     "{which} older than the notes, which say what became of that work. The files above are "
-    "newer: as they are after all messages, unless one says that it was last seen before a command."
+    "newer: as they are after all messages, unless one says that it was perhaps changed since."
 )
 _BEFORE = "(before the newest {steps})"
 _MOST_NAMED = 6

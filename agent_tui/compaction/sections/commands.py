@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from agent_tui.omissions import one_line
 from agent_tui.sessions.actions import Output
-from agent_tui.sessions.shell_files import programs_run, shell_changes
+from agent_tui.sessions.shell_files import changes_only_named, programs_run, shell_changes
 
 _COMMAND_CHARS = 200
 _IN_FOLDER = re.compile(r"^\s*(?:cd\s+[^&;\n]+(?:&&|;|\n)\s*)+")
@@ -144,8 +144,10 @@ def leaves_files(command: str) -> bool:
     """
     if is_looking_around(command):
         return True
-    programs = [one for one in programs_run(command) if one[0] != "git" and not _looks(*one)]
-    return not shell_changes(command).restored and all(name in _PREPARING for name, _ in programs)
+    others = [one for one in programs_run(command) if one[0] != "git" and not _looks(*one)]
+    return not shell_changes(command).restored and all(
+        one[0] in _PREPARING or changes_only_named(*one) for one in others
+    )
 
 
 def _looks(name: str, arguments: Sequence[str]) -> bool:

@@ -6,16 +6,14 @@ findings, failures, the current files, and the way so far.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
 from agent_tui.compaction.ledger.pinned import fit_pins
-from agent_tui.compaction.sections.failures import (
-    FailureReader,
-    failures_that_fit,
-)
+from agent_tui.compaction.sections.failures import FailureReader, failures_that_fit
 from agent_tui.compaction.sections.file_states import (
     FileReader,
     FileState,
@@ -51,12 +49,10 @@ from agent_tui.compaction.sections.task import (
     task_blocks,
     task_texts,
 )
-from agent_tui.compaction.sections.way import (
-    all_findings,
-    way_so_far,
-)
+from agent_tui.compaction.sections.way import all_findings, way_so_far
 from agent_tui.compaction.transcript import escape_tags, tag_blocks
 from agent_tui.messages import Job
+from agent_tui.omissions import one_line
 from agent_tui.sessions.entries import (
     Entry,
     Failure,
@@ -291,6 +287,8 @@ def _running(path: Sequence[Entry], earlier: WorkState) -> dict[str, Job]:
     return {id: job for id, job in known.items() if not job.ending}
 
 
+_CITED = re.compile(r"\((\d{1,4}(?:, ?\d{1,4})*)\)")
+_CITED_CHARS = 60
 _RULES_LEFT_OUT = "[{count} more rule{s} left out; recall finds them by their words]"
 _ORDER = "(Oldest first. Where two of these disagree, the later one holds.)"
 
@@ -382,7 +380,9 @@ def make_sections(
         elsewhere: Text that is in the context anyway: the way so far and the newest messages. Lines
             in it, or in an earlier section, are not repeated.
     """
-    said = [one for one in record.said if one[0] not in kept or not one[0]]
+    numbered = dict(enumerate(record.said, 1))
+    apart = {n: one for n, one in numbered.items() if one[0] not in kept or not one[0]}
+    said = list(apart.values())
     tasks = [task for task in record.named_tasks if task.entry_id not in kept]
     tasks_room = 0 if rooms.are_noted else _at_least(TASK_LEAST_TOKENS, TASK_SHARE, room_tokens)
     task = task_blocks(tasks, tasks_room, counter)
@@ -417,7 +417,13 @@ def make_sections(
     rules_room = max(rules_room - borrowed, 0)
     pins = _rules_beside(spoken.lines, record, rules_room, counter) if not rooms.are_noted else []
     before = tag_blocks(
-        ("said-by-the-person", _number_messages(spoken, record.folders)),
+        (
+            "said-by-the-person",
+            [
+                *_number_messages(spoken, tuple(apart), record.folders),
+                *_cited_below(notes, {n: numbered[n][1] for n in numbered.keys() - apart.keys()}),
+            ],
+        ),
         ("pinned-constraints", pins),
         ("task-text", task),
     )
@@ -553,9 +559,16 @@ def _newest_that_fit(lines: Sequence[str], room: int, counter: TokenCounter) -> 
     return taken[::-1]
 
 
-def _number_messages(spoken: Spoken, folders: Sequence[str]) -> list[str]:
-    """One line a message; its number does not depend on what is left out."""
+def _number_messages(spoken: Spoken, numbers: Sequence[int], folders: Sequence[str]) -> list[str]:
+    """One line a message; its number among all messages does not depend on what is left out."""
     shown = [with_short_paths(text, folders) for text in spoken.lines]
     numbered = zip(spoken.numbers, shown, strict=True)
-    lines = [f"({number}) {text}" if number else text for number, text in numbered]
+    lines = [f"({numbers[at - 1]}) {text}" if at else text for at, text in numbered]
     return [_ORDER, *lines] if len(lines) > 2 else lines
+
+
+def _cited_below(notes: str, below: Mapping[int, str]) -> Iterator[str]:
+    """One line for each message `below` the summary, by number, whose number `notes` cite."""
+    cited = {int(number) for group in _CITED.findall(notes) for number in group.split(",")}
+    for number in sorted(cited & below.keys()):
+        yield f'({number}) "{one_line(below[number], _CITED_CHARS)}" (whole in the messages below)'

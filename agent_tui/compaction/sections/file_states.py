@@ -148,7 +148,8 @@ class FileState:
     def note_command(self, command: str) -> None:
         """Note that a command changed the file in a way that the log does not show."""
         self.is_changed, self.is_committed, self.written_at = True, False, ""
-        self.unseen = [*self.unseen[-2:], command]
+        if self.runs or "<<" in command:  # else all that will be read is newer
+            self.unseen = [*self.unseen[-2:], command]
 
     @property
     def awaits_commit(self) -> bool:
@@ -161,14 +162,16 @@ class FileState:
         return any("<<" in command for command in self.unseen)
 
     @property
-    def before(self) -> str:
-        """What may have changed the file since it was seen: ``before commit 1a2b3c4``."""
-        if self.is_from_disk or not self.seen_before:
+    def doubt(self) -> str:
+        """What may have changed the file since it was seen, as a clause; may be empty."""
+        if self.is_from_disk:
             return ""
-        is_command = self.seen_before.startswith(_RAN)
-        return (
-            f"before {'' if is_command else 'commit '}{one_line(self.seen_before, _COMMAND_CHARS)}"
-        )
+        if self.unseen:
+            change = one_line(self.unseen[-1], _COMMAND_CHARS)
+            return f"perhaps older than this change: {change}"
+        kind = "" if self.seen_before.startswith(_RAN) else "commit "
+        what = one_line(self.seen_before, _COMMAND_CHARS)
+        return f"perhaps changed since, by {kind}{what}" if what else ""
 
     @property
     def text(self) -> str:
@@ -182,7 +185,7 @@ def _around(
     """The `known` lines before and after `lines`, if those have moved.
 
     Something not in the log, such as a formatter, added or removed lines before them, so the
-    distance between them is unknown.
+    distance between them is unknown, and that to what follows if the last of `lines` are new.
 
     Returns: Runs; empty if nothing has moved.
     """
@@ -192,13 +195,17 @@ def _around(
     if known[low - start : high - start] == lines[low - first : high - first]:
         return []
     matcher = SequenceMatcher(None, known, lines, autojunk=len(known) > _LONG_LINES)
-    blocks = [block for block in matcher.get_matching_blocks() if block.size >= _MOVED_LINES]
+    found = [block for block in matcher.get_matching_blocks() if block.size]
+    blocks = [block for block in found if block.size >= _MOVED_LINES]
     if not blocks or all(start + block.a == first + block.b for block in blocks):
         return []
     head = known[: max(blocks[0].a - blocks[0].b, 0)]
-    tail = known[blocks[-1].a + len(lines) - blocks[-1].b :]
+    reaches_end = found[-1].b + found[-1].size == len(lines) and any(lines[found[-1].b :])
+    last = found[-1] if reaches_end else blocks[-1]
+    new = len(lines) - last.b - last.size  # in place of as many known lines, or of others
+    tail = known[last.a + last.size + 2 * new :]
     place = min(start, first - len(head))
-    runs = [(place, head), (first + len(lines), tail)]
+    runs = [(place, head), (first + len(lines) + new, tail)]
     return [run for run in runs if run[1] and run[0] > 0]
 
 

@@ -12,7 +12,6 @@ from agent_tui.compaction.sections.file_states import (
     complete_file,
     is_of_the_work,
 )
-from agent_tui.omissions import one_line
 from agent_tui.tokens import TokenCounter
 
 WHOLE_TOKENS, WHOLE_SHARE = 6_500, 1 / 3
@@ -144,11 +143,8 @@ def _forms(
     file: FileState, room: int, counter: TokenCounter, *, is_beginning: bool
 ) -> Iterable[tuple[str, bool]]:
     """Ways to show `file`, the most complete first."""
-    unseen = one_line(file.unseen[-1], _COMMAND_CHARS) if file.unseen else ""
-    note = f"\n(some lines may be from before: {unseen})" if unseen else ""  # edits may be newer
+    note = f"\n({doubt})" if (doubt := file.doubt) else ""
     note += _CHANGED_OUTSIDE if file.is_changed_outside and not file.is_changed else ""
-    if before := file.before:
-        note += f"\n(last seen {before})"
     what = "changed" if file.is_changed else f"read {file.reads} times"
     text = file.text
     if text and len(text) <= 8 * room and counter.count_text(text) <= room:

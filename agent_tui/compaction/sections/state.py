@@ -12,7 +12,7 @@ from agent_tui.compaction.sections.failures import has_failed
 from agent_tui.compaction.sections.file_states import COMMIT_LINE
 from agent_tui.compaction.sections.file_views import folder_of
 from agent_tui.compaction.sections.history import Done, HistoryEvent
-from agent_tui.compaction.sections.task import tracker_orders
+from agent_tui.compaction.sections.task import state_named, tracker_orders
 from agent_tui.messages import Job
 from agent_tui.omissions import one_line
 from agent_tui.sessions.actions import Action, Output
@@ -36,6 +36,16 @@ _REBASED = " (before a later rebase)"
 _BACK = re.compile(r"HEAD(?:~(?P<count>\d*)|(?P<parents>\^+))")
 """Ancestors of HEAD, as ``git rev-parse`` names them: ``HEAD~2``, ``HEAD^``."""
 
+_LOGGED = re.compile(
+    r"^[*|/\\ ]*(?:commit )?(?P<hash>[0-9a-f]{7,40})(?: \([^()\n]*\))?"
+    r"(?:\n(?:[*|/\\ ]*\w+: .*\n)+[*|/\\ ]*\n {4}| )(?P<subject>\S.*)$",
+    re.MULTILINE,
+)
+"""A commit as ``git log`` shows it, in one line and in several."""
+
+_LISTED = re.compile(r"^\W*([\w.-]+) \[([\w -]+)\] ", re.MULTILINE)
+"""An item in a tracker's list: ``#3 [completed] Grind the corn``."""
+
 _PASSED = "passed without a message"
 _MOST_TESTS = 3
 _TITLE_CHARS = 120
@@ -53,6 +63,7 @@ class StateReader:
 
     def __init__(self, earlier: WorkState | None = None, folders: Sequence[str] = ("/",)) -> None:
         self._state = (earlier or WorkState()).model_copy(update={"jobs": {}}, deep=True)
+        self._is_before_commit = self._state.is_before_commit
         self._folders = folders
 
     def read(self, events: Iterable[HistoryEvent]) -> WorkState:
@@ -64,7 +75,8 @@ class StateReader:
         newest = {"items": _MOST_ITEMS, "commits": _MOST_COMMITS, "tests": _MOST_TESTS}
         kept = {name: dict(list(getattr(state, name).items())[-n:]) for name, n in newest.items()}
         titles = {item: state.titles[item] for item in state.items if item in state.titles}
-        return state.model_copy(update={**kept, "titles": titles})
+        age = {"is_before_commit": self._is_before_commit}
+        return state.model_copy(update={**kept, "titles": titles, **age})
 
     def _read(self, output: Output) -> None:
         action, text = output.action, output.text[-_LOOKED_AT_CHARS:]
@@ -72,8 +84,10 @@ class StateReader:
         if isinstance(todos, list) and not output.has_failed:
             plan = dict(step for todo in todos if (step := _step(todo)))
             self._state = self._state.model_copy(update={"plan": plan})
+            self._is_before_commit = False
         if not output.has_failed:
             self._follow_tracker(action, output.text)
+            self._follow_log(text)
         if not action.command:
             return
         if not output.has_failed:
@@ -84,6 +98,7 @@ class StateReader:
             if branch != "detached HEAD":
                 self._state.branches[folder] = branch
             self._state.commits[commit] = one_line(message, _TITLE_CHARS)
+            self._is_before_commit = True
         if found := list(_ON_BRANCH.finditer(text)):
             self._state.branches[folder] = found[-1][1] or found[-1][2]
         if is_test(action.command):
@@ -103,12 +118,36 @@ class StateReader:
             for commit in list(commits)[-steps:] if steps else ():
                 del commits[commit]
 
+    def _follow_log(self, text: str) -> None:
+        """Replace the hashes of commits whose subjects `text` shows under new hashes."""
+        commits = self._state.commits
+        shown = {hash: one_line(s, _TITLE_CHARS) for hash, s in _LOGGED.findall(text)}
+        known = {new: old for new in shown for old in commits if new[:7] == old[:7]}
+        fresh = {new: subject for new, subject in shown.items() if new not in known}
+        moved: dict[str, str] = {}
+        for commit, subject in reversed(commits.items()):  # a log, too, begins with the newest
+            same = (n for n in fresh if fresh[n] == subject.removesuffix(_REBASED))
+            if commit not in known.values() and (new := next(same, "")):
+                moved[commit] = new
+                del fresh[new]
+        now = {
+            moved.get(commit, commit): shown.get(moved.get(commit, ""), text)
+            for commit, text in commits.items()
+        }
+        commits.clear()
+        commits.update(now)
+
     def _follow_tracker(self, action: Action, text: str) -> None:
         subject, made = action.arguments.get("subject"), _CREATED.search(text)
         if isinstance(subject, str) and made is not None:
             self._state.items[made[1]] = "open"
             self._state.titles[made[1]] = one_line(subject, _TITLE_CHARS)
+        if action.kind == "other" and not action.command:
+            for item, word in _LISTED.findall(text):
+                if item in self._state.items and (state := state_named(word)):
+                    self._state.items[item] = state
         for order in tracker_orders(action):
+            self._is_before_commit &= order.state != "in progress"
             for item in order.items:
                 if order.state:
                     self._state.items.pop(item, None)
@@ -148,11 +187,11 @@ def items_begun(state: WorkState | None) -> list[str]:
 
 
 def in_progress_lines(state: WorkState) -> list[str]:
-    """What is in progress, one line each."""
-    steps = (step for step, status in state.plan.items() if status == "in_progress")
-    lines = [f"- [ ] {step} (in progress)" for step in steps]
-    begun = items_begun(state)
-    return lines + [f"- [ ] {_item(item, state)} (in progress)" for item in begun]
+    """What is in progress, one line each; a commit that came later may have finished it."""
+    steps = [step for step, status in state.plan.items() if status == "in_progress"]
+    begun = [_item(item, state) for item in items_begun(state)]
+    when = " before the last commit" if state.is_before_commit else ""
+    return [f"- [ ] {step} (in progress{when})" for step in (*steps, *begun)]
 
 
 def _steps_back(arguments: Sequence[str]) -> int:

@@ -5,15 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from math import inf
+from types import MappingProxyType
 from typing import TypeAlias
 
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.plan import LiveConversation, LiveEntry
-from agent_tui.compaction.sections.commands import (
-    is_commit,
-    message_of_commit,
-    shows_uncommitted,
-)
+from agent_tui.compaction.sections.commands import is_commit, message_of_commit, shows_uncommitted
 from agent_tui.compaction.sections.failures import has_failed
 from agent_tui.compaction.sections.file_states import FileState, ReadFile
 from agent_tui.compaction.sections.file_views import (
@@ -70,6 +67,7 @@ _LONG_LINE_CHARS = 1_000
 _EDITED = "(lines edited since)"
 _AS_WRITTEN = "(as written above)"
 _STANDS = "(lines shown in {places})"
+_CHOSEN = "(the summary shows the needed parts of {}) {}"
 _Passage: TypeAlias = tuple[str, ...]
 _PASSAGE_LINES = 5
 """Fewer lines can be equal by chance."""
@@ -146,12 +144,15 @@ class TailEditor:
         shown: Mapping[str, ShownFile],
         room: int,
         known: Iterable[FileState] = (),
+        chosen: Mapping[str, Set[str]] = MappingProxyType({}),
     ) -> Tail:
         """The edits of the newest messages of `live`, as many as fill `room` tokens.
 
         One line replaces a view of a file that has a newer view, an output that is repeated later
         or is finished, lines of views that are `shown` of their file or that a `known` file no
-        longer has, and the text of a change if what is left of it is shown or committed. Thinking
+        longer has, and the text of a change if what is left of it is shown or committed. So it does
+        for the views in `chosen`, by path: a model that had seen them chose the parts that are
+        shown. Thinking
         is removed from all but the newest reply. In the newest exchange only text that repeats its
         own call is replaced, and blanks at the ends of lines.
         """
@@ -163,7 +164,8 @@ class TailEditor:
             if room < 0:
                 break
             if (unit := self._units.get(live.entries[at].id)) is not None:
-                content, paths = self._content(unit, elsewhere)
+                is_chosen = unit.entry_id in chosen.get(self._facts[unit.entry_id].path, ())
+                content, paths = self._content(unit, elsewhere, is_chosen=is_chosen)
                 edit = self._edit(unit, content, 0) if content is not None else None
                 if edit is not None:
                     edits[unit.entry_id], tokens[at] = edit
@@ -172,7 +174,9 @@ class TailEditor:
             room -= tokens[at]
         return Tail(tuple(tokens), edits, files)
 
-    def _content(self, unit: Unit, elsewhere: "_Elsewhere") -> tuple[Content, frozenset[str]]:
+    def _content(
+        self, unit: Unit, elsewhere: "_Elsewhere", *, is_chosen: bool
+    ) -> tuple[Content, frozenset[str]]:
         """What replaces `unit` (None to keep it), and the files that show what is removed."""
         facts, message = self._facts[unit.entry_id], unit.message
         if unit.position >= self._newest:
@@ -182,6 +186,10 @@ class TailEditor:
         elif unit.output is not None and (pointer := self._pointer(unit, unit.output)):
             return pointer, frozenset()
         if unit.output is not None:
+            is_chosen &= facts.view is not None and facts.path in elsewhere.shown
+            if is_chosen and not elsewhere.has_view(unit.output, facts):
+                mark = _CHOSEN.format(facts.path, recall_mark(unit.entry_id))
+                return mark, frozenset({facts.path})
             return _shorten_output(unit, unit.output, facts, elsewhere, self._newest)
         if isinstance(message, AssistantMessage):
             gone = {

@@ -64,7 +64,7 @@ def tracker_orders(action: Action) -> Iterator[TrackerOrder]:
         values = [str(v) for v in action.arguments.values() if isinstance(v, str | int)]
         items = tuple(value for value in values if _ITEM.fullmatch(value))[:1]
         named = (action.arguments.get("state"), action.arguments.get("status"))
-        state = next((_state_of(value) for value in named if isinstance(value, str)), "")
+        state = next((state_named(value) for value in named if isinstance(value, str)), "")
         is_plain = any(_KIND.fullmatch(word) for word in words)
         if is_plain and items and (verb := _verb(words)):
             if verb in _SHOWS:
@@ -104,13 +104,14 @@ def _state_in_command(verb: str, arguments: Sequence[str], behind: Sequence[str]
         if word == "--claim":
             return "in progress"
         if found := _STATE_OPTION.fullmatch(word):
-            return _state_of(found[1] or "".join(arguments[at + 1 : at + 2]))
+            return state_named(found[1] or "".join(arguments[at + 1 : at + 2]))
     if verb == "reopen":
         return "open"
-    return _state_of("".join(behind)) if verb in ("move", "transition", "set") else ""
+    return state_named("".join(behind)) if verb in ("move", "transition", "set") else ""
 
 
-def _state_of(word: str) -> str:
+def state_named(word: str) -> str:
+    """The state that a tracker's `word` means, as `TrackerOrder.state`; empty if it means none."""
     if _DONE.search(word):
         return "done"
     if _BEGUN.search(word):
@@ -249,11 +250,7 @@ def _is_named(item: str, text: str) -> bool:
     return bool(re.search(rf"(?<![\w-]){whole}(?![\w-]|\.\w)", text)) and not item.isdigit()
 
 
-def task_blocks(
-    tasks: Iterable[TaskText],
-    room_tokens: int,
-    counter: TokenCounter,
-) -> list[str]:
+def task_blocks(tasks: Iterable[TaskText], room_tokens: int, counter: TokenCounter) -> list[str]:
     """The texts that fit, newest first; the last text may be cut.
 
     Parts whose boxes are all ticked are dropped first.

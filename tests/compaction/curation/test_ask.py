@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from agent_tui.compaction.curation.ask import Ask, Staying, TokenBudget
 from agent_tui.compaction.curation.pieces import Kind, Piece
@@ -141,6 +142,56 @@ def test_of_a_reply_with_a_shortened_call_the_text_and_other_calls_stay_whole() 
         r"whole: .*\$ ls a/.*shortened: edit b\.py \(\d+ of \d+ tokens stay\)$", newest
     )
     assert "The writer holds" not in "".join(list_in(ask))
+
+
+def test_what_stays_of_files_is_named_by_their_paths_and_lines() -> None:
+    talk = a_talk()
+    folder = f"/project/{'some/deeply/nested/' * 5}"
+    shown = numbered([f"{n} is a line of the file that stays" for n in range(300, 330)], 300)
+    read: JsonObject = {"path": f"{folder}one.py", "offset": 300, "limit": 30}
+    talk.tool("read", read, shown)
+    listing = "\n".join(f"file_{n}.py is a file of this folder" for n in range(900))
+    talk.tool("bash", {"command": "ls -R"}, listing)
+    talk.user("Go on.")
+    ask = ask_of(talk, 10_000)
+    path = f"{folder}one.py".removeprefix("/project/")
+    (newest,) = re.findall(r"- your newest messages: .*", ask.text)
+    assert f"whole: read {path} 300-329" in newest
+    assert f"(Not offered, as they stay whole in your newest messages: #1 file {path}.)" in ask.text
+    assert f"#1 file {path} 300" not in ask.text
+
+
+def test_the_state_that_stays_ends_with_a_whole_line() -> None:
+    talk = a_talk()
+    steps: list[JsonValue] = [
+        {"text": f"grind the corn of field {n} {'well ' * 9}", "status": "pending"}
+        for n in range(20)
+    ]
+    talk.tool("todo", {"todos": steps}, "ok")
+    for number in range(9):
+        talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
+    (state,) = re.findall(r"- the plan, items, commits.*", ask_of(talk, 10_000).text)
+    assert re.search(r"field 6 (well ){8}well; and 13 more$", state)
+
+
+def test_calls_of_one_tool_and_states_of_the_work_tree_share_a_line() -> None:
+    talk = a_talk()
+    for number in range(2):
+        talk.tool(
+            "task",
+            {"prompt": f"Grind the corn of field {number}. " + "Do it well. " * 90},
+            "Ground.",
+        )
+        changed = "\n".join(f"\tmodified: field_{number}_{n}.py" for n in range(60))
+        talk.tool("bash", {"command": "git status"}, changed)
+        talk.tool("bash", {"command": "git commit -m one"}, f"[main 111111{number}] One")
+    for number in range(9):
+        talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
+    text = ask_of(talk, 10_000).text
+    assert re.search(
+        r"^#\d+ \$ git status .*; earlier ones of uncommitted changes: #\d+ ", text, re.M
+    )
+    assert re.search(r"^#\d+ task prompt=.*; earlier ones of calls of task: #\d+ ", text, re.M)
 
 
 def test_a_changed_file_is_offered_though_no_message_shows_it_as_it_is_now() -> None:

@@ -484,3 +484,28 @@ async def test_the_newest_messages_do_not_repeat_lines_that_were_chosen(
     for line in (LINES[0], LINES[299], "new_28 = 1"):
         assert after.count(f"{line}\n") == 1, line
     assert "a.py is shown in the summary" in after
+
+
+async def test_beside_a_choice_the_newest_messages_take_no_more_than_their_share(
+    counter: TokenCounter,
+) -> None:
+    talk = Talk()
+    talk.user("Please mend the parser.")
+    talk.tool(
+        "read",
+        {"path": "a.py"},
+        numbered([f"{line}  # and so it stays as it is, and so it is" for line in LINES]),
+    )
+    for number in range(40):
+        talk.reply(f"answer {number} " + "as it should be " * 90)
+        talk.user(f"question {number}")
+    request = replace(request_of(talk, target=9_000), occasion="threshold")
+    (file,) = (p for p in ask_of(request, counter=counter).pieces if p.path == "a.py")
+    sizes: list[int] = []
+    for keep in ("1-240", "1-2"):  # one of them leaves much of the space
+        answer = f"<notes>\n{GOOD}\n</notes>\n<keep>\n#{file.number} {keep}\n</keep>"
+        result = await compact(Writer([answer, EMPTY]), counter, request)
+        after = build_context(in_place(talk.path, result)).messages
+        sizes.append(sum(item.message.text.startswith("answer") for item in after))
+    full, lazy = sizes
+    assert 0 < full < lazy / 4

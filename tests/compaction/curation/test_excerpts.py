@@ -432,7 +432,8 @@ def test_a_file_that_has_moved_stands_under_its_new_name(
     assert f'<excerpt file="{path}" lines="3-5" state="as last seen or edited">' in found.text
     talk.tool("bash", {"command": f"sed -i s/5/6/ {path}"}, "")
     text = kept(talk, counter, Pick(piece, ((3, 5),))).text
-    assert f'state="as last seen or edited, perhaps before $ sed -i s/5/6/ {path}"' in text
+    state = f"as last seen or edited, perhaps older than this change: sed -i s/5/6/ {path}"
+    assert f'state="{state}"' in text
 
 
 def test_an_edit_whose_place_is_not_known_has_no_line_numbers(counter: TokenCounter) -> None:
@@ -454,7 +455,8 @@ def test_a_view_whose_file_was_changed_by_a_command_says_so(counter: TokenCounte
     talk.tool("bash", {"command": "sed -i s/value/other/ a.py"}, "")
     read, *_ = pieces_of(talk, counter)
     block = kept(talk, counter, Pick(read, ((1, 3),)))
-    state = "as last seen or edited, perhaps before $ sed -i s/value/other/ a.py"
+    change = "sed -i s/value/other/ a.py"
+    state = f"as last seen or edited, perhaps older than this change: {change}"
     assert f'lines="1-3" state="{state}"' in block.text
     assert "value_1 = 1" in block.text
 
@@ -597,3 +599,21 @@ def test_a_hunk_without_the_name_of_its_file_has_it_in_its_tag(
     *_, piece = pieces_of(talk, counter)
     assert ' of="$ git diff, in src/b.py">' in kept(talk, counter, Pick(piece, ((17, 19),))).text
     assert ' of="$ git diff">' in kept(talk, counter, Pick(piece, ((14, 19),))).text
+
+
+@pytest.mark.parametrize(
+    ("path", "last", "goes_on"),
+    [("a.py", 25, True), ("a.py", 60, False), ("a.py", 62, False), ("a.md", 25, False)],
+)
+def test_a_part_that_ends_inside_a_function_says_so(
+    path: str, last: int, goes_on: bool, counter: TokenCounter
+) -> None:
+    body = [f"    value_{number} = {number}" for number in range(2, 61)]
+    talk = Talk()
+    talk.user("Please mend it.")
+    talk.tool("read", {"path": path}, numbered(["def one():", *body, "", "x = 1", "", "y = 1"]))
+    (piece,) = pieces_of(talk, counter)
+    block = kept(talk, counter, Pick(piece, ((1, last),)))
+    assert ("\n[... the block goes on]\n</excerpt>" in block.text) is goes_on
+    (again,) = earlier_pieces(block.text, counter)
+    assert again.lines == piece.lines[:last]

@@ -157,6 +157,28 @@ def test_what_stays_in_the_context_is_not_said_twice(counter: TokenCounter) -> N
     assert found["pinned-constraints"] == f"- {RULE}"
 
 
+def test_messages_below_the_summary_that_notes_cite_are_named_by_their_numbers(
+    counter: TokenCounter,
+) -> None:
+    talk = Talk()
+    for text in ("Grind the corn.", "Use the old mill.", "Not that one.", "Bake the bread."):
+        talk.user(text)
+        talk.reply("Done.")
+    record = record_of(talk.path)
+    kept = frozenset(entry_id for entry_id, text in record.said if text != "Use the old mill.")
+    notes = "- the first wish holds (1, 2), and (4); see file.py(3) and f(x) (9)"
+    found = blocks(make_sections(record, 10_000, counter, kept=kept, notes=notes).before_prose)
+    below = "(whole in the messages below)"
+    assert found["said-by-the-person"].split("\n") == [
+        "(2) Use the old mill.",
+        f'(1) "Grind the corn." {below}',
+        f'(3) "Not that one." {below}',
+        f'(4) "Bake the bread." {below}',
+    ]
+    without = blocks(make_sections(record, 10_000, counter, kept=kept).before_prose)
+    assert without["said-by-the-person"] == "(2) Use the old mill."
+
+
 def test_a_rule_is_pinned_only_where_it_does_not_stand_in_the_persons_own_words(
     counter: TokenCounter,
 ) -> None:
@@ -449,7 +471,7 @@ def test_what_git_says_takes_the_place_of_what_the_log_says(counter: TokenCounte
     state = blocks(text_of(made(record, 8_000, counter)))["work-state"]
     assert state.split("\n")[:4] == [
         "- [x] commit 89abcdef01: two",
-        "- [ ] fix it (in progress)",
+        "- [ ] fix it (in progress before the last commit)",
         "- git: branch fix, HEAD 89abcdef01",
         "- uncommitted: src/a.py",
     ]

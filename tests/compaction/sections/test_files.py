@@ -282,7 +282,7 @@ def test_a_command_that_changes_a_file_out_of_sight_is_named_beside_it(
 ) -> None:
     changed = file_after(READ, bash("sed -i 's/line 7/seven/' a.py"))
     (shown,) = choose_files([changed], 2_000, counter, None)
-    assert "(some lines may be from before: sed -i 's/line 7/seven/' a.py)" in shown.text
+    assert "(perhaps older than this change: sed -i 's/line 7/seven/' a.py)" in shown.text
     assert not shown.is_whole
     again = file_after(READ, bash("sed -i 's/line 7/seven/' a.py"), READ)
     assert again.unseen == []
@@ -335,8 +335,8 @@ def test_files_that_git_may_have_set_back_say_before_which_command_they_were_see
     read: Call = ("read", {"path": "src/b.py"}, "1\tthree\n2\tfour")
     written: Call = ("write", {"path": "src/a.py", "content": "one\ntwo\n"}, "")
     files = files_after(read, written, bash(f"cd . && {command} && echo done"))
-    assert {file.before for file in files} == {f"before $ {command}"}
-    note = f"### src/a.py (changed; whole)\n(last seen before $ {command})\none\ntwo"
+    assert {file.doubt for file in files} == {f"perhaps changed since, by $ {command}"}
+    note = f"### src/a.py (changed; whole)\n(perhaps changed since, by $ {command})\none\ntwo"
     assert note in [file.text for file in choose_files(files, 2_000, counter, None)]
     (disk,) = choose_files(files[:1], 2_000, counter, {"src/a.py": "none\n"}.get)
     assert disk.text == "### src/a.py (changed; whole)\nnone"
@@ -359,7 +359,7 @@ def test_files_that_git_may_have_set_back_say_before_which_command_they_were_see
 def test_files_that_git_leaves_alone_are_as_they_were_seen(command: str) -> None:
     written: Call = ("write", {"path": "src/a.py", "content": "one\ntwo\n"}, "")
     (file,) = files_after(written, bash(command))
-    assert not file.before
+    assert not file.doubt
 
 
 def test_a_file_in_a_folder_gone_to_is_another_one() -> None:
@@ -644,7 +644,7 @@ def test_a_file_as_the_log_has_it_was_last_seen_before_a_commit_of_others(
 ) -> None:
     change: Call = ("edit", {"path": "a.py", "old": "1", "new": "2"}, "ok")
     own, other = commit_of("1234567"), commit_of("89abcde")
-    note = "(last seen before commit 89abcde)"
+    note = "(perhaps changed since, by commit 89abcde)"
     (file,) = choose_files([file_after(change, own)], 1_000, counter)
     assert file.text == "### a.py (changed; as far as read)\n2"
     (file,) = choose_files([file_after(change, own, other)], 1_000, counter)
@@ -661,11 +661,14 @@ def test_a_file_as_the_log_has_it_was_last_seen_before_a_commit_of_others(
 @each_row(
     ("command", "is_foreign", "note"),
     [
-        ("npm install left-pad", True, "\n(last seen before $ npm install)\n"),
+        ("npm install left-pad", True, "\n(perhaps changed since, by $ npm install)\n"),
         ("ls -la", True, ""),
         ("npm test", True, ""),
+        ("mkdir -p src && cp a.ts src/b.ts && mv c.ts d.ts && touch e.ts && rm f.ts", True, ""),
+        ("cp -r dist lib", True, "\n(perhaps changed since, by $ cp lib)\n"),
+        ("rm $NAMES", True, "\n(perhaps changed since, by $ rm"),
         ("cd src && git add . && git push", True, ""),
-        ("git pull && make", True, "\n(last seen before $ git pull)\n"),
+        ("git pull && make", True, "\n(perhaps changed since, by $ git pull)\n"),
         ("npm install left-pad", False, ""),  # the log has what it changed: nothing
     ],
 )
@@ -678,13 +681,13 @@ def test_a_file_as_the_log_has_it_was_last_seen_before_a_command(
     talk.tool("bash", {"command": command}, "", is_foreign=is_foreign)
     if note:
         talk.tool("bash", {"command": "make"}, "", is_foreign=is_foreign)
-    (file,) = FileReader(FOLDERS).read(read_history(talk.path))
+    *_, file = FileReader(FOLDERS).read(read_history(talk.path))
     (shown,) = choose_files([file], 1_000, TokenCounter())
     assert note in shown.text
-    assert ("last seen before" in shown.text) is bool(note)
+    assert ("perhaps changed" in shown.text) is bool(note)
     talk.tool("read", {"path": "package.json"}, numbered(["{", "}"]))
-    (seen,) = FileReader(FOLDERS).read(read_history(talk.path))
-    assert not seen.before
+    seen, *_ = FileReader(FOLDERS).read(read_history(talk.path))
+    assert not seen.doubt
 
 
 def test_a_file_that_reads_differently_on_the_disk_is_shown(counter: TokenCounter) -> None:
@@ -799,3 +802,24 @@ def test_what_a_command_wrote_stands_though_it_moved_another_file() -> None:
     files = {file.path: file for file in files_after(READ, bash(command))}
     assert (files["fix.py"].text, files["fix.py"].unseen) == ("x = 1", [])
     assert files["a.py"].unseen
+
+
+def test_a_view_with_lines_inserted_near_its_end_loses_none_of_those_behind_it() -> None:
+    before: Call = ("read", {"path": "a.py", "offset": 1, "limit": 30}, numbered(LINES[:30]))
+    grown = [*LINES[5:15], "inserted", *LINES[15:18]]  # two lines came before it, and one in it
+    view: Call = ("read", {"path": "a.py", "offset": 8, "limit": 14}, numbered(grown, 8))
+    *_, last = file_after(before, view).runs
+    assert last == (8, [*grown, *LINES[18:30]])
+
+
+def test_behind_a_view_whose_last_lines_are_new_is_a_gap() -> None:
+    before: Call = ("read", {"path": "a.py", "offset": 1, "limit": 30}, numbered(LINES[:30]))
+    grown = [*LINES[5:15], "inserted", "and another"]
+    view: Call = ("read", {"path": "a.py", "offset": 8, "limit": 12}, numbered(grown, 8))
+    assert file_after(before, view).runs[-2:] == [(8, grown), (22, LINES[19:30])]
+
+
+def test_what_is_read_after_a_copy_is_not_older_than_it() -> None:
+    part: Call = ("read", {"path": "b.py", "offset": 3, "limit": 2}, numbered(LINES[2:4], 3))
+    files = files_after(bash("cp a.py b.py"), part)
+    assert [file.doubt for file in files if file.path == "b.py"] == [""]

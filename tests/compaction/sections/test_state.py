@@ -377,3 +377,75 @@ def test_what_runs_in_the_background_is_told_with_when_it_began() -> None:
     assert check_lines(state) == [
         "- background job 3 running since 2023-11-14 22:13 UTC: `npm run dev`",
     ]
+
+
+@each_row(
+    "log",
+    [
+        "4444444 (HEAD -> main) Two\n3333333 One",
+        "* 4444444 Two\n* 3333333 One\n* 0000000 Root",
+        "commit 4444444\nAuthor: A <a@b.c>\nDate:   today\n\n    Two\n\n    A body.\n\n"
+        "commit 3333333\nMerge: 1 2\nAuthor: A <a@b.c>\n\n    One\n",
+    ],
+)
+def test_commits_that_a_later_log_shows_under_other_hashes_have_those(log: str) -> None:
+    state = state_of(
+        ("git commit -m one", "[main 1111111] One", 0),
+        ("git commit -m two", "[main 2222222] Two", 0),
+        ("git log", log, 0),
+    )
+    assert state.commits == {"3333333": "One", "4444444": "Two"}
+
+
+def test_a_commit_that_a_rebase_moved_has_its_hash_in_the_next_log() -> None:
+    state = state_of(
+        ("git commit -m one", "[main 1111111] One", 0),
+        ("git rebase origin/main", "Successfully rebased", 0),
+        ("git log --oneline", "3333333 One", 0),
+    )
+    assert state.commits == {"3333333": "One"}
+
+
+@each_row(
+    "log",
+    [
+        "2222222 Same\n1111111 Same",
+        "22222229999 Same\n3333333 Same\n1111111 Same",  # an older one, of others
+        "1111111 HEAD@{0}: commit (amend): Same\n3333333 HEAD@{1}: commit: Same",
+        "4444444 Other\n5555555 Same as before",
+    ],
+)
+def test_a_commit_that_a_log_shows_under_its_hash_keeps_it(log: str) -> None:
+    state = state_of(
+        ("git commit -m one", "[main 1111111] Same", 0),
+        ("git commit -m two", "[main 2222222] Same", 0),
+        ("git log -g --oneline", log, 0),
+    )
+    assert list(state.commits) == ["1111111", "2222222"]
+
+
+def test_what_was_in_progress_before_a_commit_says_so() -> None:
+    talk = begun()
+    talk.tool("todo", dict(planned(("fix", "in_progress"))), "ok")
+    talk.tool("bash", {"command": "bd update bd-1 --status in_progress"}, "ok")
+    talk.tool("bash", {"command": "git commit -m one"}, "[main 1111111] One")
+    state = StateReader().read(read_history(talk.path))
+    old = "(in progress before the last commit)"
+    assert in_progress_lines(state) == [f"- [ ] fix {old}", f"- [ ] bd-1 {old}"]
+    talk.tool("todo", dict(planned(("fix", "in_progress"))), "ok")
+    state = StateReader().read(read_history(talk.path))
+    assert "- [ ] fix (in progress)" in in_progress_lines(state)
+
+
+def test_a_list_of_the_tracker_says_what_its_items_have_become() -> None:
+    talk = begun()
+    for number in (1, 2):
+        made = f"Task #{number} created successfully"
+        talk.tool("TaskCreate", {"subject": f"Grind {number} ears"}, made)
+    talk.tool("TaskUpdate", {"taskId": "1", "status": "in_progress"}, "Updated task #1 status")
+    talk.tool(
+        "TaskList", {}, "#1 [completed] Grind 1 ears\n#2 [in_progress] Grind 2 ears\n#9 [x] a"
+    )
+    state = StateReader().read(read_history(talk.path))
+    assert lines_of_done(state) == ["- [x] 1: Grind 1 ears"]
+    assert in_progress_lines(state) == ["- [ ] 2: Grind 2 ears (in progress)"]

@@ -591,3 +591,27 @@ def test_text_that_was_refused_goes_only_if_its_file_is_shown(
     talk.tool("write", {"path": "src/a.py", "content": "value = 0"}, "done")
     edits = tail_of(ended(talk), counter, shown).edits
     assert (result_id(talk, 1) in edits) is bool(shown)
+
+
+def test_a_view_gives_way_to_the_parts_that_a_model_chose_after_it_saw_it(
+    counter: TokenCounter,
+) -> None:
+    talk = begun()
+    talk.tool("read", {"path": "a.py"}, TEXT)
+    first = result_id(talk)
+    talk.tool("read", {"path": "b.py"}, OUTPUT)
+    second = result_id(talk)
+    ended(talk)
+    talk.user("Go on.")
+    text = "value_1 = 1\nvalue_2 = 2"
+    parts = {path: ShownFile(path, text, is_whole=False) for path in ("a.py", "b.py")}
+    live = read_live(talk.path, counter)
+    known = FileReader(FOLDERS).read(read_history(talk.path))
+    tail = editor(talk, counter).lines_for_what_stands_elsewhere(
+        live, parts, PLENTY, known, {path: {first} for path in parts}
+    )
+    mark = f"(the summary shows the needed parts of a.py) [recall {first}]"
+    assert tail.edits[first].replacement == mark
+    assert tail.files[first] == {"a.py"}
+    assert second not in tail.edits
+    assert first not in tail_of(talk, counter, (parts["a.py"],)).edits
