@@ -54,6 +54,7 @@ class Command:
         needs: What the front must have.
         source: Where it comes from: the program, a prompt file of person or project, an MCP server.
         hint_with: The hint for the argument if it depends on the plugins.
+        gives_way: Whether a prompt file may have its name, and takes its place.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Command:
     needs: Need = ""
     source: CommandSource = "program"
     hint_with: HintSource | None = None
+    gives_way: bool = False
 
     @property
     def needs_argument(self) -> bool:
@@ -123,6 +125,7 @@ def command(
     harmless: tuple[str, ...] = (),
     takes_path: bool = False,
     needs: Need = "",
+    gives_way: bool = False,
 ) -> Callable[[CommandFunction], Command]:
     """Make a function a slash command: its name and its docstring's first line describe it.
 
@@ -136,6 +139,7 @@ def command(
         harmless: Words in the argument with which it is not refused.
         takes_path: Whether paths complete the last word of the argument.
         needs: What the front must have; if it is missing, the command says so.
+        gives_way: Whether a prompt file of the user or the project may have its name.
     """
 
     def make(function: CommandFunction) -> Command:
@@ -151,6 +155,7 @@ def command(
             takes_path=takes_path,
             needs=needs,
             hint_with=None if isinstance(argument, str) else argument,
+            gives_way=gives_way,
         )
 
     return make

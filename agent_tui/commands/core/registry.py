@@ -83,16 +83,19 @@ class CommandRegistry:
 
     @property
     def own_names(self) -> frozenset[str]:
-        """Names and aliases of all commands but those of prompt files, which replace none."""
-        return frozenset(_names(self._own))
+        """Names and aliases of the commands that no prompt file replaces."""
+        return frozenset(_names(one for one in self._own if not one.gives_way))
 
     def use_prompt_files(
         self, commands: Iterable[Command], unusable: Iterable[UnusableFile] = ()
     ) -> None:
         """Set the `commands` of prompt files, replacing earlier ones."""
         self.unusable = tuple(unusable)
-        self._commands = (*self._own, *commands)
-        self._by_name = {**_names(self._commands), **_names(self._own)}
+        added = tuple(commands)
+        names = {entry.name for entry in added} | {file.name for file in self.unusable}
+        kept = [one for one in self._own if not (one.gives_way and one.name in names)]
+        self._commands = (*kept, *added)
+        self._by_name = {**_names(self._commands), **_names(kept)}
 
     def find(self, name: str) -> Command | None:
         """The command with the name or alias `name`."""

@@ -73,6 +73,7 @@ async def diff(front: Front, argument: str) -> None:
     completions=lambda _front: _WHAT,
     refusal="The review cannot start while something runs. /abort stops it.",
     takes_path=True,
+    gives_way=True,
 )
 async def review(front: Front, argument: str) -> None:
     """Have a helper review changes; /diff shows what it finds."""
@@ -89,6 +90,7 @@ async def review(front: Front, argument: str) -> None:
     "<file:line text | send | keep N>",
     completions=lambda _front: ("send", *(f"{act} " for act in _ACTS)),
     takes_path=True,
+    gives_way=True,
 )
 async def comment(front: Front, argument: str) -> None:
     """Comment on lines of a file, send all comments, or decide on one that /diff lists."""
