@@ -74,6 +74,7 @@ def is_trusted(entry: str) -> bool:
 
 _UNUSABLE: Final = (OSError, RuntimeError, ValueError)
 _PROC: Final = "/proc/"
+_MOST_TRIES: Final = 10
 _MAX_PATH_BYTES: Final = 8_192
 """Twice what Linux accepts in one call. Following links takes time quadratic in the length."""
 
@@ -114,7 +115,7 @@ def real_path(path: str | Path) -> Path:
     Raises:
         ValueError: There is a NUL in it.
     """
-    return Path(os.path.realpath(path))
+    return Path(_resolve_links(os.fspath(path)))
 
 
 def resolve_path(written: str | Path, folder: Path) -> Path:
@@ -155,9 +156,17 @@ def follow_links(path: str) -> str:
     try:
         if _is_too_long(path):
             path = os.path.normpath(path)
-        return path if _is_too_long(path) else os.path.realpath(path)
+        return path if _is_too_long(path) else _resolve_links(path)
     except ValueError as error:
         raise OSError(errno.EINVAL, str(error)) from error
+
+
+def _resolve_links(path: str) -> str:
+    """As `os.path.realpath`, which fails if a link is replaced by something else meanwhile."""
+    for _ in range(_MOST_TRIES):
+        with contextlib.suppress(OSError):
+            return os.path.realpath(path)
+    return os.path.realpath(path)
 
 
 def trace_links(path: Path) -> tuple[Path, dict[Path, str]]:

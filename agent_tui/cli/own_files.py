@@ -94,7 +94,7 @@ def _files_of_environment(packages: Path) -> Iterator[Path]:
         return
     started = set(_folders_of_modules(packages))
     for place, folders, names in os.walk(sys.prefix):
-        if place.endswith(packages.name) and os.path.samefile(place, packages):
+        if place.endswith(packages.name) and Path(place).samefile(packages):
             folders[:] = [
                 name for name in folders if name in started or Path(name).suffix in _METADATA
             ]
