@@ -109,7 +109,7 @@ class GrepTool:
         start = os.fsencode(folder / "_")[:-1]
         paths = [path for path in found.printed.split(b"\0")[:-1] if path.startswith(start)]
         if not paths and _has_failed(found):
-            raise _failure(found.printed.decode("utf-8", "replace"))
+            raise _failure(found)
         names = sorted((path[len(start) :] for path in paths), key=lambda name: name.split(b"/"))
         return list(map(os.fsdecode, names)), found.is_complete
 
@@ -145,7 +145,7 @@ class GrepTool:
             size += len(found.printed)
             count += len(matches := [line for line in printed if _is_match(line, arguments)])
             if not matches and _has_failed(found):
-                raise _failure(found.printed.decode("utf-8", "replace"))
+                raise _failure(found)
             lines += printed
             if not found.is_complete or count > arguments.limit:
                 return _Found(lines, found.is_complete)
@@ -201,10 +201,13 @@ def _has_failed(found: RipgrepOutput) -> bool:
     return found.exit_code not in (None, 0, 1)
 
 
-def _failure(problem: str) -> ToolError:
+def _failure(found: RipgrepOutput) -> ToolError:
+    problem = found.printed.decode("utf-8", "replace").strip()
+    if not problem:
+        return ToolError("The search failed: some files or folders cannot be read.")
     return ToolError(
-        f"The search failed: {problem.strip() or 'some files cannot be read'}\nTo search for "
-        "special characters literally, put a backslash before each."
+        f"The search failed: {problem}\nTo search for special characters literally, put a "
+        "backslash before each."
     )
 
 
