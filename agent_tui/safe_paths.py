@@ -74,6 +74,7 @@ def is_trusted(entry: str) -> bool:
 
 _UNUSABLE: Final = (OSError, RuntimeError, ValueError)
 _PROC: Final = "/proc/"
+_MOST_TRIES: Final = 10
 _MAX_PATH_BYTES: Final = 8_192
 """Twice what Linux accepts in one call. Following links takes time quadratic in the length."""
 
@@ -114,7 +115,7 @@ def real_path(path: str | Path) -> Path:
     Raises:
         ValueError: There is a NUL in it.
     """
-    return Path(os.path.realpath(path))
+    return Path(_resolve_links(os.fspath(path)))
 
 
 def resolve_path(written: str | Path, folder: Path) -> Path:
@@ -155,9 +156,17 @@ def follow_links(path: str) -> str:
     try:
         if _is_too_long(path):
             path = os.path.normpath(path)
-        return path if _is_too_long(path) else os.path.realpath(path)
+        return path if _is_too_long(path) else _resolve_links(path)
     except ValueError as error:
         raise OSError(errno.EINVAL, str(error)) from error
+
+
+def _resolve_links(path: str) -> str:
+    """As `os.path.realpath`, which fails if a link is replaced by something else meanwhile."""
+    for _ in range(_MOST_TRIES):
+        with contextlib.suppress(OSError):
+            return os.path.realpath(path)
+    return os.path.realpath(path)
 
 
 def trace_links(path: Path) -> tuple[Path, dict[Path, str]]:
@@ -191,22 +200,23 @@ def _read_link(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def open_folder(folder: Path, *, makes: bool = False) -> Generator[int]:
+def open_folder(folder: Path, *, around: int | None = None, makes: bool = False) -> Generator[int]:
     """A handle of `folder`, whose path must have no links, as from `follow_links`.
 
     Operations on the handle stay there, even if a command adds a link to the path meanwhile.
 
     Args:
-        folder: An absolute path.
+        folder: An absolute path, or a path in the folder `around`.
+        around: The handle of an open folder.
         makes: Whether to create missing folders.
 
     Raises:
         OSError: The path has a link, or does not exist.
     """
     flags = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
-    handle = os.open(folder.anchor, flags)
+    handle = os.open(folder.anchor or os.curdir, flags, dir_fd=around)
     try:
-        for part in folder.parts[1:]:
+        for part in folder.relative_to(folder.anchor).parts:
             if makes:
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(part, dir_fd=handle)
@@ -214,6 +224,25 @@ def open_folder(folder: Path, *, makes: bool = False) -> Generator[int]:
             os.close(handle)
             handle = below
         yield handle
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def scan_folder(folder: Path) -> Generator[tuple[int, list[os.DirEntry[str]]]]:
+    """A handle of `folder`, and what is in it, by name; `open_folder` says what its path must be.
+
+    The entries are those of the handle, and can be examined as long as it is open.
+
+    Raises:
+        OSError: The path has a link or does not exist, or the folder cannot be listed.
+    """
+    with open_folder(folder) as opened:
+        handle = os.open(os.curdir, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=opened)
+    try:
+        with os.scandir(handle) as entries:
+            found = sorted(entries, key=lambda entry: entry.name)
+        yield handle, found
     finally:
         os.close(handle)
 

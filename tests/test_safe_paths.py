@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,6 +75,23 @@ def test_what_is_there_is_found_through_links(folder: Path):
 
 def test_a_link_that_leads_to_itself_stays(folder: Path):
     assert real_path(folder / "link/../circle/x") == folder / "circle/x"
+
+
+@pytest.mark.parametrize("resolve", [real_path, lambda path: Path(follow_links(str(path)))])
+def test_a_folder_that_replaces_a_link_meanwhile_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resolve: Callable[[Path], Path]
+):
+    link, read = real_path(tmp_path) / "sub", os.readlink
+    link.symlink_to("elsewhere")
+
+    def read_late(path: str) -> str:
+        if link.is_symlink():
+            link.unlink()
+            link.mkdir()
+        return read(path)
+
+    monkeypatch.setattr(os, "readlink", read_late)
+    assert resolve(link / "file") == link / "file"
 
 
 def test_no_path_is_resolved_by_what_raises_for_such_a_link():

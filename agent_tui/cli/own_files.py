@@ -8,6 +8,7 @@ import csv
 import os
 import shutil
 import stat
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -29,6 +30,9 @@ from agent_tui.safe_paths import real_path
 _PLUGINS: Final = "agent_tui."
 """How the groups of our plugins' entry points begin."""
 
+_METADATA: Final = frozenset({".dist-info", ".egg-info"})
+"""How the names of folders end that say what a distribution brings."""
+
 
 def separate_own_files() -> str:
     """Replace files of this program that have a second name by copies. Blocking.
@@ -42,7 +46,8 @@ def separate_own_files() -> str:
     packages = Path(platformdirs.__file__).parents[1]
     status = packages.stat()
     may_write = os.access(packages, os.W_OK)
-    now = os.fsencode(f"{packages}\n{status.st_ino} {status.st_mtime_ns} {may_write}\n")
+    version = f"{status.st_ino} {status.st_mtime_ns} {may_write}"
+    now = os.fsencode(f"{packages}\n{sys.prefix}\n{version}\n")
     name = f"{zlib.crc32(os.fsencode(packages)):08x}"
     seen = user_data_dir() / "own-files" / name
     with suppress(OSError):
@@ -63,9 +68,10 @@ def separate_own_files() -> str:
 
 
 def find_shared_files() -> list[Path]:
-    """The files of this program, and of all distributions it imports, that have a second name.
+    """The files that have a second name and that a start of this program runs or follows.
 
-    Bytecode counts too, which installers do not list.
+    These are its own, those of all distributions it imports, with bytecode, which installers do not
+    list, and those of its virtual environment: ``pyvenv.cfg`` names the interpreter.
     """
     packages = Path(platformdirs.__file__).parents[1]
     places = {Path(agent_tui.__file__).parent, packages / "__pycache__"}
@@ -74,7 +80,33 @@ def find_shared_files() -> list[Path]:
         names = {name if name[:2] == ".." else name.partition("/")[0] for name, *_ in listed}
         places.update(Path(str(found.locate_file(name))) for name in names)
     files = {path for place in places for path in _files_at(place)}
-    return sorted(filter(_is_shared, files))
+    shared = {path for path in files if _is_shared(path)}
+    return sorted(shared.union(filter(_has_second_name, _files_of_environment(packages))))
+
+
+def _files_of_environment(packages: Path) -> Iterator[Path]:
+    """All files of the virtual environment in which we run; none outside of one.
+
+    Of `packages` that nothing has imported, as a ``.pth`` file does, there is only the metadata,
+    which may name a plugin.
+    """
+    if sys.prefix == sys.base_prefix:
+        return
+    started = set(_folders_of_modules(packages))
+    for place, folders, names in os.walk(sys.prefix):
+        if place.endswith(packages.name) and Path(place).samefile(packages):
+            folders[:] = [
+                name for name in folders if name in started or Path(name).suffix in _METADATA
+            ]
+        yield from (Path(place, name) for name in names)
+
+
+def _folders_of_modules(packages: Path) -> Iterator[str]:
+    """The folders in `packages` from which modules were imported."""
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if file and (path := Path(file)).is_relative_to(packages):
+            yield path.relative_to(packages).parts[0]
 
 
 def _files_at(path: Path) -> Iterator[Path]:
@@ -109,9 +141,16 @@ def _distributions() -> Iterator[Distribution]:
 def _is_shared(path: Path) -> bool:
     """Whether `path` is a file with several names, or a link to one elsewhere."""
     try:
-        status = path.lstat()
-        if stat.S_ISLNK(status.st_mode):
+        if path.is_symlink():
             return path.is_file() and not real_path(path).is_relative_to(real_path(path.parent))
+    except OSError:
+        return False
+    return _has_second_name(path)
+
+
+def _has_second_name(path: Path) -> bool:
+    try:
+        status = path.lstat()
     except OSError:
         return False
     return stat.S_ISREG(status.st_mode) and status.st_nlink > 1

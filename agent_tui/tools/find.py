@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,7 @@ from pydantic import Field
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
-from agent_tui.safe_paths import real_path
+from agent_tui.safe_paths import open_folder, real_path
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
 from agent_tui.tools.files.text_files import resolve_existing
@@ -53,24 +55,27 @@ class FindTool:
         if not folder.is_dir():
             raise ToolError(f"{context.display_name(folder)} is a file. Give a folder.")
         spec = _spec(arguments.pattern)
-        listed = await run_ripgrep(
-            self.keeper,
-            ("--files", "--null", "--no-messages"),
-            (str(folder),),
-            context.environ,
-            time_s=_SEARCH_TIME_S,
-            most_bytes=_MAX_LISTED_BYTES,
-        )
-        return await asyncio.to_thread(
-            _format_matches, listed, spec, folder, arguments.limit, context
-        )
+        try:
+            with open_folder(folder) as opened:
+                listed = await run_ripgrep(
+                    self.keeper,
+                    ("--files", "--null", "--no-messages"),
+                    (str(folder),),
+                    context.environ,
+                    time_s=_SEARCH_TIME_S,
+                    most_bytes=_MAX_LISTED_BYTES,
+                )
+                named = _matching(listed, spec, folder, real_path(context.cwd))
+                matched = await asyncio.to_thread(_find_times, named, folder, opened)
+        except OSError as error:
+            shown = context.display_name(folder)
+            raise ToolError(f"{shown} cannot be searched: {error.strerror}.") from error
+        return _format_matches(matched, arguments.limit, context, is_complete=listed.is_complete)
 
 
 def _format_matches(
-    listed: RipgrepOutput, spec: GitIgnoreSpec, folder: Path, limit: int, context: ToolContext
+    matched: list[tuple[float, str]], limit: int, context: ToolContext, *, is_complete: bool
 ) -> ToolOutput:
-    matched = _matching(listed, spec, folder, real_path(context.cwd))
-    is_complete = listed.is_complete
     if not matched:
         within = "" if is_complete else f" within {_SEARCH_TIME_S:.0f} s; give a smaller folder"
         return ToolOutput(f"No files match{within}.", ToolDetails(summary="no files"))
@@ -88,20 +93,42 @@ def _format_matches(
 
 def _matching(
     listed: RipgrepOutput, spec: GitIgnoreSpec, folder: Path, workspace: Path
-) -> list[tuple[float, str]]:
-    """(Modification time, absolute path) of each listed file that matches below `folder`.
+) -> Iterator[str]:
+    """The absolute path of each listed file that matches below `folder`.
 
     Inside the workspace the pattern may also match the path relative to the workspace.
     """
     starts = {len(f"{folder}/")}
     if folder.is_relative_to(workspace):
         starts.add(len(f"{workspace}/"))
-    matched: list[tuple[float, str]] = []
     for path in os.fsdecode(listed.printed).split("\0")[:-1]:
         if any(spec.match_file(path[start:]) for start in starts):
-            with suppress(OSError):
-                matched.append((os.lstat(path).st_mtime, path))
-    return matched
+            yield path
+
+
+def _find_times(paths: Iterable[str], folder: Path, opened: int) -> list[tuple[float, str]]:
+    """(Modification time, path) of each of `paths` that is in `folder`, with no link on the way.
+
+    ripgrep opens folders by their names: it lists another one if a command puts a link there.
+
+    Args:
+        paths: Absolute paths.
+        folder: The folder that was judged.
+        opened: A handle of it.
+    """
+    names: defaultdict[Path, list[str]] = defaultdict(list)
+    for path in paths:
+        parent, name = os.path.split(path)
+        names[Path(parent)].append(name)
+    found: list[tuple[float, str]] = []
+    for parent, here in names.items():
+        below = parent.relative_to(folder)
+        with suppress(OSError), open_folder(below, around=opened) as handle:
+            for name in here:
+                with suppress(OSError):
+                    status = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                    found.append((status.st_mtime, str(parent / name)))
+    return found
 
 
 def _spec(pattern: str) -> GitIgnoreSpec:

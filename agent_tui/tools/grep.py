@@ -1,24 +1,36 @@
 """The `grep` tool: searches text in files by regular expression."""
 
+import asyncio
 import os
 import re
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 from pydantic import Field
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
+from agent_tui.regular_files import open_in
+from agent_tui.safe_paths import open_folder
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.protected import PLAIN_SECRET_GLOBS, SECRET_GLOBS
-from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
+from agent_tui.tools.files.ripgrep import (
+    RipgrepOutput,
+    path_of_file,
+    run_ripgrep,
+    split_file_path,
+)
 from agent_tui.tools.files.text_files import resolve_existing
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.processes.keeper_process import MOST_FILES
 from agent_tui.tools.shorten import MAX_OUTPUT_BYTES, cut_line, keep_head
 
 _SEARCH_TIME_S = 30.0
+_MAX_LISTED_BYTES = 100_000_000
 _MAX_READ_BYTES = 20 * MAX_OUTPUT_BYTES
 _MAX_LINE_CHARS = 500
 _MATCH = re.compile(r"\d+:")
@@ -55,30 +67,169 @@ class GrepTool:
         return Intent(title=title, access="read", paths=(path,))
 
     async def run(self, arguments: GrepArguments, context: ToolContext) -> ToolOutput:
-        """Matching lines with their numbers, grouped by file."""
+        """Matching lines with their numbers, grouped by file.
+
+        ripgrep opens files by their names, and would follow a link that a command puts in the place
+        of one. So it only finds which files match, and then searches these as we opened them.
+        """
         target = resolve_existing(arguments.path, context)
+        is_folder = target.is_dir()
+        root = target if is_folder else target.parent
+        try:
+            with open_folder(root) as folder:
+                if is_folder:
+                    names, is_complete = await self._list_matching(arguments, target, context)
+                else:
+                    open_in(folder, target).close()
+                    names, is_complete = [target.name], True
+                files = _Files(root, folder, context.held_in(target))
+                found = await self._search(arguments, files, names, context)
+        except OSError as error:
+            shown = context.display_name(target)
+            raise ToolError(f"{shown} cannot be searched: {error.strerror}.") from error
+        is_complete &= found.is_complete
+        return _output(found.lines, arguments, context, is_complete=is_complete)
+
+    async def _list_matching(
+        self, arguments: GrepArguments, folder: Path, context: ToolContext
+    ) -> tuple[list[str], bool]:
+        """The files in `folder` that seem to match, by their paths in it, and whether that is all.
+
+        Raises:
+            ToolError: The search failed.
+        """
         found = await run_ripgrep(
             self.keeper,
-            _options(arguments),
-            (arguments.pattern, str(target)),
+            [*_matching(arguments), "--files-with-matches", "--null", "--no-messages"],
+            (arguments.pattern, str(folder)),
             context.environ,
             time_s=_SEARCH_TIME_S,
-            most_bytes=_MAX_READ_BYTES,
+            most_bytes=_MAX_LISTED_BYTES,
         )
-        return _output(found, arguments, context)
+        start = os.fsencode(folder / "_")[:-1]
+        paths = [path for path in found.printed.split(b"\0")[:-1] if path.startswith(start)]
+        if not paths and _has_failed(found):
+            raise _failure(found)
+        names = sorted((path[len(start) :] for path in paths), key=lambda name: name.split(b"/"))
+        return list(map(os.fsdecode, names)), found.is_complete
+
+    async def _search(
+        self, arguments: GrepArguments, files: "_Files", names: list[str], context: ToolContext
+    ) -> "_Found":
+        """The output for those of `names` that may be read, until there is enough of it.
+
+        Raises:
+            ToolError: The search failed.
+        """
+        options = [*_matching(arguments), *_printing(arguments)]
+        ends_at = time.monotonic() + _SEARCH_TIME_S
+        lines: list[str] = []
+        count = size = 0
+        for start in range(0, len(names), MOST_FILES):
+            with ExitStack() as stack:
+                batch = names[start : start + MOST_FILES]
+                opened = await asyncio.to_thread(files.open, batch, stack)
+                if not opened:
+                    continue
+                operands = map(path_of_file, range(len(opened)))
+                found = await run_ripgrep(
+                    self.keeper,
+                    options,
+                    (arguments.pattern, *operands),
+                    context.environ,
+                    time_s=max(ends_at - time.monotonic(), 0),
+                    most_bytes=_MAX_READ_BYTES - size,
+                    files=[file.fileno() for _, file in opened],
+                )
+            printed = _name_files(found, [path for path, _ in opened])
+            size += len(found.printed)
+            count += len(matches := [line for line in printed if _is_match(line, arguments)])
+            if not matches and _has_failed(found):
+                raise _failure(found)
+            lines += printed
+            if not found.is_complete or count > arguments.limit:
+                return _Found(lines, found.is_complete)
+        return _Found(lines, is_complete=True)
 
 
-def _options(arguments: GrepArguments) -> list[str]:
-    options = ["--heading", "--with-filename", "--line-number", "--sort=path", "--engine=auto"]
-    options += [f"--max-columns={_MAX_LINE_CHARS}", "--max-columns-preview"]
-    options += [f"--context={arguments.context}"]
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """ripgrep's lines, with absolute paths. `is_complete` is false if it was stopped early."""
+
+    lines: list[str]
+    is_complete: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Opens files below `root`, whose handle is `folder`, unless they are to be skipped."""
+
+    root: Path
+    folder: int
+    is_held: Callable[[Path], bool]
+
+    def open(self, names: list[str], stack: ExitStack) -> list[tuple[Path, IO[bytes]]]:
+        """The regular files with no link on the way from `root`, open until `stack` is closed."""
+        opened: list[tuple[Path, IO[bytes]]] = []
+        for path in (self.root / name for name in names):
+            below = path.parent.relative_to(self.root)
+            if not self.is_held(path):
+                with suppress(OSError), open_folder(below, around=self.folder) as folder:
+                    opened.append((path, stack.enter_context(open_in(folder, path))))
+        return opened
+
+
+def _matching(arguments: GrepArguments) -> list[str]:
+    """Options for what matches, and in which files."""
+    options = ["--engine=auto"]
     if arguments.ignore_case:
         options.append("--ignore-case")
     if arguments.multiline:
         options += ["--multiline", "--multiline-dotall"]
-    options += _OUTPUTS[arguments.output]
     options += _only(arguments.glob)
     return [*options, *(f"--glob=!{glob}" for glob in (*SECRET_GLOBS, *PLAIN_SECRET_GLOBS))]
+
+
+def _printing(arguments: GrepArguments) -> list[str]:
+    """Options for what is printed of the matches."""
+    options = ["--heading", "--with-filename", "--line-number", "--sort=path"]
+    options += [f"--max-columns={_MAX_LINE_CHARS}", "--max-columns-preview"]
+    return [*options, f"--context={arguments.context}", *_OUTPUTS[arguments.output]]
+
+
+def _has_failed(found: RipgrepOutput) -> bool:
+    return found.exit_code not in (None, 0, 1)
+
+
+def _failure(found: RipgrepOutput) -> ToolError:
+    problem = found.printed.decode("utf-8", "replace").strip()
+    if not problem:
+        return ToolError("The search failed: some files or folders cannot be read.")
+    return ToolError(
+        f"The search failed: {problem}\nTo search for special characters literally, put a "
+        "backslash before each."
+    )
+
+
+def _name_files(found: RipgrepOutput, paths: list[Path]) -> list[str]:
+    """The whole lines of the output, with `paths` for those of the open files."""
+    lines = found.printed.decode("utf-8", "replace").split("\n")
+    named: list[str] = []
+    for line in lines if found.is_complete else lines[:-1]:
+        file = split_file_path(line)
+        if file is not None and file[0] < len(paths):
+            path = os.fsencode(paths[file[0]]).decode("utf-8", "replace")
+            named += ["", f"{path}{file[1]}"]
+        elif line:
+            named.append(line)
+    return named
+
+
+def _is_match(line: str, arguments: GrepArguments) -> bool:
+    """Whether `line` counts against the limit."""
+    if arguments.output == "lines":
+        return _MATCH.match(line) is not None
+    return line.startswith(os.sep)
 
 
 def _only(glob: str) -> list[str]:
@@ -89,22 +240,14 @@ def _only(glob: str) -> list[str]:
     return [f"--type-add=wanted:{names}", "--type=wanted"] if names else []
 
 
-def _output(found: RipgrepOutput, arguments: GrepArguments, context: ToolContext) -> ToolOutput:
-    text = found.printed.decode("utf-8", "replace")
-    printed = text.split("\n")
-    printed = printed if found.is_complete else printed[:-1]
-    printed = list(_without(printed, context.held_in(context.resolve(arguments.path))))
-    if found.exit_code not in (None, 0, 1) and not any(map(_MATCH.match, printed)):
-        problem = text.strip()
-        raise ToolError(
-            f"The search failed: {problem}\nTo search for special characters literally, put a "
-            "backslash before each."
-        )
+def _output(
+    printed: list[str], arguments: GrepArguments, context: ToolContext, *, is_complete: bool
+) -> ToolOutput:
     if arguments.output == "lines":
         unit, (lines, count, has_more) = "match", _limit_matches(printed, arguments.limit, context)
     else:
         unit, (lines, count, has_more) = "file", _files(printed, arguments.limit, context)
-    stopped = "" if found.is_complete else f"stopped after {_SEARCH_TIME_S:.0f} s or much output"
+    stopped = "" if is_complete else f"stopped after {_SEARCH_TIME_S:.0f} s or much output"
     if not count:
         text = f"No matches ({stopped}; narrow the search)." if stopped else "No matches."
         return ToolOutput(text, ToolDetails(summary="no matches"))
@@ -119,17 +262,6 @@ def _output(found: RipgrepOutput, arguments: GrepArguments, context: ToolContext
     more = "+" if notes else ""
     summary = f"{count}{more} {unit if count == 1 and not notes else units}"
     return ToolOutput(kept.text + note, ToolDetails(summary=summary, truncated=bool(notes)))
-
-
-def _without(lines: list[str], is_held: Callable[[Path], bool]) -> Iterator[str]:
-    """The lines without those of files to skip."""
-    is_left_out = False
-    for line in lines:
-        if line.startswith(os.sep):
-            counted = _COUNTED.fullmatch(line)
-            is_left_out = is_held(Path(line)) or (counted is not None and is_held(Path(counted[1])))
-        if not is_left_out:
-            yield line
 
 
 def _files(lines: list[str], limit: int, context: ToolContext) -> tuple[list[str], int, bool]:

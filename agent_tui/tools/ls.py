@@ -3,12 +3,12 @@
 import asyncio
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from pydantic import Field
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import ToolDetails
+from agent_tui.safe_paths import scan_folder
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.text_files import resolve_existing
 from agent_tui.tools.shorten import keep_head
@@ -47,15 +47,15 @@ def _list(arguments: LsArguments, context: ToolContext) -> ToolOutput:
     if not path.is_dir():
         raise ToolError(f"{shown} is a file. Use read to see it.")
     try:
-        with os.scandir(path) as entries:
-            found = sorted(entries, key=lambda entry: (not entry.is_dir(), entry.name))
+        with scan_folder(path) as (folder, found):
+            found.sort(key=lambda entry: not entry.is_dir())
+            limit = min(arguments.limit, _MAX_ENTRIES)
+            listing = "\n".join(_line(entry, folder) for entry in found[:limit])
     except OSError as error:
         raise ToolError(f"{shown} cannot be listed: {error.strerror}.") from error
     if not found:
         return ToolOutput(f"{shown} is empty.", ToolDetails(summary="empty"))
-    limit = min(arguments.limit, _MAX_ENTRIES)
     limits = context.limits
-    listing = "\n".join(_line(entry) for entry in found[:limit])
     kept = keep_head(listing, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
     listed = kept.text.count("\n") + 1
     left = len(found) - listed
@@ -64,13 +64,13 @@ def _list(arguments: LsArguments, context: ToolContext) -> ToolOutput:
     return ToolOutput(kept.text + note, ToolDetails(summary=summary, truncated=left > 0))
 
 
-def _line(entry: os.DirEntry[str]) -> str:
+def _line(entry: os.DirEntry[str], folder: int) -> str:
     try:
         if entry.is_symlink():
-            return f"{entry.name} -> {Path(entry.path).readlink()}"
-        if entry.is_dir():
+            return f"{entry.name} -> {os.readlink(entry.name, dir_fd=folder)}"
+        if entry.is_dir(follow_symlinks=False):
             return f"{entry.name}/"
-        return f"{entry.name} ({_size(entry.stat().st_size)})"
+        return f"{entry.name} ({_size(entry.stat(follow_symlinks=False).st_size)})"
     except OSError:
         return entry.name
 

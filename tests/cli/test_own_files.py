@@ -1,6 +1,7 @@
 import os
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import platformdirs
 import pytest
@@ -11,10 +12,11 @@ _METADATA = "Name: {name}\nVersion: 1\nMetadata-Version: 2.1\n{more}"
 
 
 class Environment:
-    """Installed packages whose files an installer linked from `cache`."""
+    """A virtual environment whose packages an installer linked from `cache`."""
 
     def __init__(self, folder: Path) -> None:
-        self.packages, self.cache = folder / "site-packages", folder / "cache"
+        self.prefix, self.cache = folder / "env", folder / "cache"
+        self.packages = self.prefix / "lib/site-packages"
         self.cache.mkdir(parents=True)
         self.install("agent_tui_cli", "Requires-Dist: Needed[x]>=1; extra == 'y'\n")
         self.install("needed")
@@ -38,6 +40,14 @@ class Environment:
         record = self.packages / f"{name}-1.dist-info/RECORD"
         record.write_text("".join(f"{file},,\n" for file in files))
 
+    def link(self, name: str) -> Path:
+        """Give the file `name` of the environment a second name; returns the file."""
+        file = self.prefix / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("ours\n")
+        (self.cache / name.replace("/", "-")).hardlink_to(file)
+        return file
+
     def shared(self) -> set[str]:
         """The packages that have a file with a second name."""
         linked = [path for path in self.packages.rglob("*.py*") if path.stat().st_nlink > 1]
@@ -50,6 +60,8 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
     (made.packages / "platformdirs").mkdir()
     monkeypatch.setattr(platformdirs, "__file__", str(made.packages / "platformdirs/__init__.py"))
     monkeypatch.setattr(sys, "path", [str(made.packages)])
+    monkeypatch.setattr(sys, "prefix", str(made.prefix))
+    monkeypatch.setattr(sys, "base_prefix", "/usr")
     monkeypatch.setenv("AGENT_TUI_HOME", str(tmp_path / "own"))
     return made
 
@@ -57,7 +69,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
 def test_what_the_program_imports_gets_a_name_of_its_own(environment: Environment):
     file = environment.packages / "needed/__init__.py"
     file.chmod(0o640)
-    assert "6 files" in own_files.separate_own_files()
+    assert "7 files" in own_files.separate_own_files()
     assert environment.shared() == {"other"}
     assert (file.read_text(), oct(file.stat().st_mode)) == ("# needed\n", "0o100640")
     assert file.stat().st_mtime == 1_000_000_000  # bytecode stays valid
@@ -97,7 +109,7 @@ def test_it_looks_again_until_all_files_are_replaced_where_it_may_write(
 
     monkeypatch.setattr(own_files.os, "access", lambda *_words: is_writable)
     monkeypatch.setattr(own_files.shutil, "copy2", refuse)
-    assert "3 files" in own_files.separate_own_files()
+    assert "4 files" in own_files.separate_own_files()
     monkeypatch.setattr(own_files.shutil, "copy2", replace)
     if is_writable:
         assert "3 files" in own_files.separate_own_files()
@@ -115,7 +127,7 @@ def test_it_looks_again_only_after_an_installation(environment: Environment):
     second.hardlink_to(environment.packages / "needed/__init__.py")
     assert own_files.separate_own_files() == ""
     environment.install("newer")
-    assert "1 file of agent-tui had a second name" in own_files.separate_own_files()
+    assert "2 files of agent-tui had a second name" in own_files.separate_own_files()
 
 
 def test_where_it_may_not_write_the_program_starts_and_doctor_says_so(
@@ -127,4 +139,49 @@ def test_where_it_may_not_write_the_program_starts_and_doctor_says_so(
     monkeypatch.setattr(own_files.shutil, "copy2", refuse)
     assert own_files.separate_own_files() == ""
     assert environment.shared() == {"agent_tui_cli", "needed", "other", "plugin"}
-    assert len(own_files.find_shared_files()) == 6
+    assert len(own_files.find_shared_files()) == 7
+
+
+_STARTING = (
+    "pyvenv.cfg",
+    "bin/activate",
+    "bin/python",
+    "lib/site-packages/sitecustomize.py",
+    "lib/site-packages/a.pth",
+    "lib/site-packages/other-1.dist-info/entry_points.txt",
+    "lib/site-packages/started/__init__.py",
+)
+
+
+def test_what_decides_how_the_environment_starts_gets_a_name_of_its_own(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+):
+    files = [environment.link(name) for name in _STARTING]
+    started = ModuleType("started")  # as a line of a .pth file imports it
+    started.__file__ = str(files[-1])
+    monkeypatch.setitem(sys.modules, "started", started)
+    own_files.separate_own_files()
+    for cached in environment.cache.iterdir():
+        cached.write_text("evil")
+    assert [file.read_text() for file in files] == ["ours\n"] * len(files)
+    assert environment.shared() == {"other"}  # nothing runs it
+
+
+def test_the_environments_links_to_its_interpreter_stay(environment: Environment, tmp_path: Path):
+    interpreter = tmp_path / "python3"
+    interpreter.touch()
+    link = environment.prefix / "bin/python"
+    link.parent.mkdir()
+    link.symlink_to(interpreter)
+    own_files.separate_own_files()
+    assert link.is_symlink()
+
+
+def test_without_an_environment_the_systems_files_keep_their_names(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "base_prefix", sys.prefix)
+    file = environment.link("bin/perl")
+    own_files.separate_own_files()
+    assert file.stat().st_nlink == 2
+    assert environment.shared() == {"other"}

@@ -4,10 +4,12 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import ToolError
+from agent_tui.messages import JsonObject
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.files.walk import glob_spec, relative_files
+from agent_tui.tools.registry import default_toolbox
 from tests.support.rows import each_row
-from tests.support.tool_calls import call_tool
+from tests.support.tool_calls import KEEPER, call_tool
 
 
 @pytest.fixture
@@ -54,16 +56,20 @@ def ripgrep_script(context: ToolContext, tmp_path: Path):
     def put(script: str) -> None:
         program = tmp_path / "bin" / "rg"
         program.parent.mkdir()
-        program.write_text(f"#!/bin/sh\n{script}\n")
+        real = context.environ["PATH"]
+        program.write_text(f"#!/bin/sh\nPATH={real}\n{script}\n")
         program.chmod(0o755)
-        context.environ["PATH"] = f"{program.parent}:/usr/bin:/bin"
+        context.environ["PATH"] = f"{program.parent}:{real}"
 
     return put
 
 
-async def test_grep_runs_the_persons_own_ripgrep(context: ToolContext, ripgrep_script):
-    ripgrep_script("printf 'a.py\\n7:by ripgrep\\n'")
-    assert (await call_tool(context, "grep", {"pattern": "x"})).for_model == "a.py\n7:by ripgrep"
+async def test_grep_runs_the_persons_own_ripgrep(
+    context: ToolContext, project: Path, ripgrep_script
+):
+    ripgrep_script("echo 7:by ripgrep")
+    output = await call_tool(context, "grep", {"pattern": "x", "path": "src/app.py"})
+    assert output.for_model == "7:by ripgrep"
 
 
 async def test_grep_takes_a_glob_a_folder_and_case(context: ToolContext, project: Path):
@@ -111,13 +117,18 @@ async def test_a_broken_pattern_is_explained(context: ToolContext, project: Path
         await call_tool(context, "grep", {"pattern": "(needle"})
 
 
+@pytest.mark.parametrize("at", ["--files-with-matches", "/dev/fd/"])
 async def test_a_search_that_takes_too_long_is_stopped_and_gives_what_it_found(
-    context: ToolContext, project: Path, ripgrep_script, monkeypatch: pytest.MonkeyPatch
+    context: ToolContext,
+    project: Path,
+    ripgrep_script,
+    monkeypatch: pytest.MonkeyPatch,
+    at: str,
 ):
     monkeypatch.setattr("agent_tui.tools.grep._SEARCH_TIME_S", 1.0)
-    ripgrep_script("printf 'a.py\\n7:found\\n8:hal'; sleep 60")
-    output = await call_tool(context, "grep", {"pattern": "x"})
-    assert output.for_model.startswith("a.py\n7:found\n[stopped after 1 s")
+    ripgrep_script(f'rg "$@"; case "$*" in *{at}*) printf "9:hal"; exec sleep 60;; esac')
+    output = await call_tool(context, "grep", {"pattern": "needle kept"})
+    assert output.for_model.startswith("keep.log\n1:needle kept\n[stopped after 1 s")
 
 
 async def test_grep_understands_what_only_other_engines_do(context: ToolContext, project: Path):
@@ -310,3 +321,122 @@ async def test_grep_leaves_out_what_a_rule_keeps_from_being_read(
     assert "shown/a.txt" in found.for_model
     assert "kept/a.txt" not in found.for_model
     assert found.for_person.summary.startswith("1 ")
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder with a key that no call may reach."""
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "credentials").write_text("outside_key\n")
+    return folder
+
+
+def _swap(folder: Path, target: Path) -> None:
+    """Put a link to `target` in the place of `folder`, as a background job might."""
+    folder.rename(folder.with_name(f"{folder.name}-was"))
+    folder.symlink_to(target)
+
+
+_SEARCHES: list[tuple[str, JsonObject]] = [
+    *(("grep", {"pattern": ".*", "output": kind}) for kind in ("lines", "files", "counts")),
+    ("find", {"pattern": "*"}),
+    ("ls", {}),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments"), _SEARCHES)
+async def test_a_link_in_place_of_the_judged_folder_leads_no_search_elsewhere(
+    context: ToolContext, workspace: Path, outside: Path, tool: str, arguments: JsonObject
+):
+    (workspace / "sub").mkdir()
+    (workspace / "sub" / "plain").write_text("plain\n")
+    context.resolved = {}
+    call = default_toolbox(KEEPER).prepare(tool, {**arguments, "path": "sub"}, context)
+    assert call.intent.paths == (workspace / "sub",)
+    _swap(workspace / "sub", outside)
+    with pytest.raises(ToolError, match=r"sub cannot be (searched|listed): "):
+        await call.run()
+
+
+@pytest.mark.parametrize("path", ["sub", "sub/plain"])
+async def test_a_link_in_place_of_the_judged_file_leads_grep_nowhere(
+    context: ToolContext, workspace: Path, outside: Path, path: str
+):
+    (workspace / "sub").mkdir()
+    (workspace / "sub" / "plain").write_text("plain\n")
+    (outside / "plain").write_text("outside_key\n")
+    context.resolved = {}
+    arguments: JsonObject = {"pattern": ".*", "path": "sub/plain"}
+    call = default_toolbox(KEEPER).prepare("grep", arguments, context)
+    _swap(workspace / path, outside / "plain" if path != "sub" else outside)
+    with pytest.raises(ToolError, match="sub/plain cannot be searched: "):
+        await call.run()
+
+
+@pytest.mark.parametrize(("tool", "arguments"), _SEARCHES[:-1])
+@pytest.mark.parametrize("swapped", ["top", "top/sub"])
+async def test_a_link_that_comes_while_ripgrep_runs_shows_nothing_of_its_target(
+    context: ToolContext,
+    workspace: Path,
+    outside: Path,
+    ripgrep_script,
+    tool: str,
+    arguments: JsonObject,
+    swapped: str,
+):
+    (outside / "sub").mkdir()
+    (outside / "sub" / "hidden").write_text("outside_key\n")
+    (workspace / "top/sub").mkdir(parents=True)
+    (workspace / "top/sub/plain").write_text("plain\n")
+    place = workspace / swapped
+    ripgrep_script(
+        f'[ -L {place} ] || {{ mv {place} {place}-was; ln -s {outside} {place}; }}; exec rg -L "$@"'
+    )
+    output = await call_tool(context, tool, {**arguments, "path": "top"})
+    for name in ("outside_key", "credentials", "hidden"):
+        assert name not in output.for_model
+
+
+async def test_grep_reads_the_file_that_it_judged_even_if_its_name_is_given_to_another(
+    context: ToolContext, workspace: Path, outside: Path, ripgrep_script
+):
+    (workspace / "plain").write_text("plain\n")
+    (outside / "credentials").write_text("plain outside_key\n")
+    ripgrep_script(
+        f'case "$*" in */dev/fd/*) ln -sf {outside}/credentials {workspace}/plain;; esac;'
+        'exec rg "$@"'
+    )
+    output = await call_tool(context, "grep", {"pattern": "plain"})
+    assert output.for_model == "plain\n1:plain"
+
+
+async def test_no_suggestion_names_what_is_behind_a_new_link(
+    context: ToolContext, workspace: Path, outside: Path
+):
+    (workspace / "sub").mkdir()
+    context.resolved = {}
+    arguments: JsonObject = {"path": "sub/credential"}
+    call = default_toolbox(KEEPER).prepare("read", arguments, context)
+    _swap(workspace / "sub", outside)
+    with pytest.raises(ToolError) as error:
+        await call.run()
+    assert "credentials" not in str(error.value)
+
+
+async def test_grep_searches_more_files_than_it_opens_at_a_time(
+    context: ToolContext, workspace: Path
+):
+    names = [f"{number:03}" for number in range(200)]
+    for name in names:
+        (workspace / name).write_text("needle\n")
+    output = await call_tool(context, "grep", {"pattern": "needle"})
+    assert output.for_model == "\n\n".join(f"{name}\n1:needle" for name in names)
+    output = await call_tool(context, "grep", {"pattern": "needle", "limit": 100})
+    assert output.for_model.endswith("099\n1:needle\n[first 100 matches; narrow the search]")
+
+
+async def test_grep_names_a_file_whose_name_is_no_text(context: ToolContext, workspace: Path):
+    (workspace / os.fsdecode(b"a\xff.txt")).write_text("needle\n")
+    output = await call_tool(context, "grep", {"pattern": "needle"})
+    assert output.for_model == "a\ufffd.txt\n1:needle"

@@ -52,12 +52,12 @@ from agent_tui.messages import ToolDetails, Usage
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.providers.client import OnProgress
 from agent_tui.providers.prompt_cache import cache_lifetime
-from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import real_path, resolve_path
 from agent_tui.sessions.context import Context
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import ContextUsage
 from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.files.opening import open_judged_file
 from agent_tui.tools.git.repositories import RepositoryReader
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
@@ -541,8 +541,8 @@ def read_working_file(cwd: Path, path: str) -> str | None:
         guard = ProtectedPaths(workspace=folder)
         if not guard.is_inside(file) or guard.why_reading_asks(file):
             return None
-        if file.stat().st_size > _LARGEST_FILE:
-            return None
-        return read_regular_file(file).decode("utf-8").replace("\r\n", "\n")
+        with open_judged_file(file) as opened:
+            content = opened.read(_LARGEST_FILE + 1)
+        return None if len(content) > _LARGEST_FILE else content.decode().replace("\r\n", "\n")
     except (OSError, ValueError):
         return None

@@ -10,10 +10,10 @@ from typing import TypeAlias
 from agent_tui.attachments import without_attachments, without_instructions
 from agent_tui.errors import ToolError, UsageError
 from agent_tui.messages import ImageContent
-from agent_tui.regular_files import open_regular_file
-from agent_tui.safe_paths import is_file, is_folder, resolve_path
+from agent_tui.safe_paths import is_file, is_folder, resolve_path, scan_folder
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.files.images import ImageFile, read_image
+from agent_tui.tools.files.opening import open_judged_file
 from agent_tui.tools.files.text_files import Window, read_window
 from agent_tui.tools.shorten import OutputLimits, keep_head, output_limits
 
@@ -220,7 +220,7 @@ def _part(mention: Mention, limits: OutputLimits, image_refusal: str) -> _Part:
         if mention.path.is_dir():
             listing = _listing(mention.path, limits)
             return _Part(f'<folder path="{shown}">\n{listing}\n</folder>')
-        if (image := read_image(mention.path)) is not None:
+        if (image := read_image(mention.path, follow_links=False)) is not None:
             return _image_part(shown, image, image_refusal)
         if mention.lines is not None:
             return _some_lines(mention, mention.lines, limits)
@@ -264,8 +264,8 @@ def _image_part(shown: str, image: ImageFile, image_refusal: str) -> _Part:
 
 def _file_part(mention: Mention, limits: OutputLimits) -> _Part:
     shown = _attribute(mention.written)
-    size = mention.path.stat().st_size
-    with open_regular_file(mention.path) as file:
+    with open_judged_file(mention.path) as file:
+        size = os.fstat(file.fileno()).st_size
         data = file.read(limits.max_bytes)
     if b"\0" in data[:_BINARY_PROBE_BYTES]:
         return _binary_part(mention)
@@ -282,7 +282,7 @@ def _file_part(mention: Mention, limits: OutputLimits) -> _Part:
 def _some_lines(mention: Mention, wanted: tuple[int, int], limits: OutputLimits) -> _Part:
     first, last = max(wanted[0], 1), max(wanted)
     window = Window(first, last - first + 1, limits.max_bytes, limits.max_line_chars)
-    with open_regular_file(mention.path) as file:
+    with open_judged_file(mention.path) as file:
         found = read_window(file, window)
     shown = _attribute(mention.written)
     if found is None:
@@ -307,7 +307,7 @@ def _binary_part(mention: Mention) -> _Part:
 
 
 def _listing(folder: Path, limits: OutputLimits) -> str:
-    with os.scandir(folder) as entries:
+    with scan_folder(folder) as (_, entries):
         names = sorted(e.name + ("/" if e.is_dir(follow_symlinks=False) else "") for e in entries)
     listing = "\n".join(names)
     kept = keep_head(

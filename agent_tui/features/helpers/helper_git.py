@@ -11,7 +11,8 @@ from pathlib import Path
 
 from agent_tui.errors import WorktreeError
 from agent_tui.features.helpers.helper_work import HelperChange, HelperWork
-from agent_tui.safe_paths import real_path
+from agent_tui.regular_files import open_in
+from agent_tui.safe_paths import open_folder, real_path
 from agent_tui.tools.files.protected import is_secret_name
 from agent_tui.tools.files.versions import FILE, PROGRAM
 from agent_tui.tools.git.command import ORDER_S, GitSilentError, ask_git, git_argv, order_git
@@ -164,16 +165,28 @@ def _copy(source: Path, target: Path, names: Sequence[str]) -> None:
             continue
         with suppress(FileNotFoundError, IsADirectoryError, NotADirectoryError):
             (target / name).unlink()
-    for name in copied:
-        kind = (source / name).lstat()
-        place = target / name
-        if not _is_reached(place, target):
-            continue
-        place.parent.mkdir(parents=True, exist_ok=True)
+    with open_folder(real_path(source)) as opened:
+        for name in copied:
+            if _is_reached(target / name, target):
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                _copy_entry(opened, Path(name), target / name)
+
+
+def _copy_entry(source: int, name: Path, place: Path) -> None:
+    """Copy the file or link `name` of the open folder `source` to `place`.
+
+    Raises:
+        OSError: A folder on the way is a link by now, or the file cannot be copied.
+    """
+    with open_folder(name.parent, around=source) as folder:
+        kind = os.stat(name.name, dir_fd=folder, follow_symlinks=False)
         if stat.S_ISLNK(kind.st_mode):
-            place.symlink_to((source / name).readlink())
-        else:
-            shutil.copy2(source / name, place, follow_symlinks=False)
+            place.symlink_to(os.readlink(name.name, dir_fd=folder))
+            return
+        with open_in(folder, name) as file, place.open("xb") as copy:
+            shutil.copyfileobj(file, copy)
+            os.fchmod(copy.fileno(), stat.S_IMODE(kind.st_mode))
+        os.utime(place, ns=(kind.st_atime_ns, kind.st_mtime_ns))
 
 
 def _is_reached(file: Path, folder: Path) -> bool:

@@ -19,7 +19,7 @@ from agent_tui.features.sandbox.git_state import (
     list_folder,
 )
 from agent_tui.features.sandbox.tool_settings import may_hold_key as settings_may_hold_key
-from agent_tui.safe_paths import is_file, real_path, trace_links
+from agent_tui.safe_paths import follow_links, is_file, real_path, trace_links
 from agent_tui.tools.files.folder_entries import REBUILT_FOLDERS
 from agent_tui.tools.files.obeyed import EntryKind, holds_work_trees, who_obeys_entry
 from agent_tui.tools.files.protected import (
@@ -232,9 +232,7 @@ class ProjectWalk:
         return (folder for folder in folders if not any(folder in each for each in out))
 
     def _holds(self, path: str) -> bool:
-        return os.path.realpath(path) == path and any(
-            root in Path(path).parents for root in self.roots
-        )
+        return follow_links(path) == path and any(root in Path(path).parents for root in self.roots)
 
     def _open(self, path: str, status: os.stat_result, *, is_first: bool) -> None:
         """Have `path` listed if it is a folder that cannot be, and was not so at the first look."""
@@ -338,7 +336,7 @@ class ProjectWalk:
         That depends on all that is on the way there. Of several links, it is the last that is in
         what is searched: one with a name of `REBUILT_FOLDERS` is not.
         """
-        if self._is_searched(os.path.realpath(link)):
+        if self._is_searched(follow_links(os.fspath(link))):
             return False
         target, links = trace_links(link)
         if [each for each in links if self._is_searched(os.fspath(each))][-1:] != [link]:

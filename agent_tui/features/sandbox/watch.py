@@ -65,6 +65,9 @@ _MOST_LOOKS: Final = 100
 """Each finds what the files lead to that were put back after the one before. Settings that include
 each other are shorter chains, and git itself follows ten."""
 
+_MOST_RETRIES: Final = 5
+"""How often to look again if something could not be carried out: a job may have moved it since."""
+
 _TOO_MANY = (
     f"This project has more than {MOST_FOLDERS:,} folders. In the deepest of them, commands see "
     "files with keys, and what they leave for editors, shells and git is not examined. To avoid "
@@ -474,7 +477,7 @@ class ObeyedWatch:
         if is_by_user:  # what is new there is not from commands, and what is gone was elsewhere
             since = "either"
             await asyncio.to_thread(state.forget, replaced)
-        author = since
+        author, retries = since, _MOST_RETRIES
         leader = "either" if running.unsettled == "either" else any_of(since, "either")
         for _ in range(_MOST_LOOKS):
             if self._find_missing():  # what was done in it is judged when it is back
@@ -482,20 +485,14 @@ class ObeyedWatch:
                 return brought
             cases, moved = await asyncio.to_thread(self._find, author, leader)
             await self._versions.note(moved, are_persons=author == "user")
-            is_written, aside = False, set[Path]()
-            for case in cases:
-                source = case.change.source
-                if case.change.is_in_copy and source in held:
-                    continue
-                try:
-                    decided = await self._decide(case, aside, is_over=is_over)
-                    is_written |= await asyncio.to_thread(self._apply, *decided, aside, brought)
-                    held |= {source} if decided[0] == "set aside" else set()
-                except OSError as error:  # nothing else stays in place because of it
-                    aside.add(case.change.path)
-                    failures.append(error)
+            is_written, failed = await self._carry_out(cases, held, brought, is_over=is_over)
+            failures += failed
             self._copies.settle()
             running.unsettled = "commands" if failures else "either" if is_written else "user"
+            if failures and retries:
+                retries -= 1
+                failures.clear()
+                continue
             if not is_written:
                 await asyncio.to_thread(state.take_rest, since)
                 break
@@ -504,6 +501,34 @@ class ObeyedWatch:
         if failures:
             raise failures[0]
         return brought
+
+    async def _carry_out(
+        self, cases: list[Case], held: set[Path], brought: list[Path], *, is_over: bool
+    ) -> tuple[bool, list[OSError]]:
+        """Decide on each of `cases`, and carry that out as far as possible.
+
+        Args:
+            cases: What one look found.
+            held: The sources that were set aside so far; gets those of `cases`.
+            brought: Gets the files that git brought from the user's commits.
+            is_over: Whether the command has ended.
+
+        Returns:
+            Whether anything was written, and what failed.
+        """
+        is_written, aside, failures = False, set[Path](), list[OSError]()
+        for case in cases:
+            source = case.change.source
+            if case.change.is_in_copy and source in held:
+                continue
+            try:
+                decided = await self._decide(case, aside, is_over=is_over)
+                is_written |= await asyncio.to_thread(self._apply, *decided, aside, brought)
+                held |= {source} if decided[0] == "set aside" else set()
+            except OSError as error:  # nothing else stays in place because of it
+                aside.add(case.change.path)
+                failures.append(error)
+        return is_written, failures
 
     def _find(self, since: Author, leader: Author) -> tuple[list[Case], dict[Path, NamesStamp]]:
         """Look, and approve of what nobody need decide on.

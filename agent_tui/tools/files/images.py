@@ -9,6 +9,7 @@ from pathlib import Path
 
 from agent_tui.errors import UsageError
 from agent_tui.regular_files import open_regular_file
+from agent_tui.tools.files.opening import open_judged_file
 
 MAX_IMAGE_BYTES = 3_750_000
 """Anthropic accepts 5 MB per image in base64; others accept more."""
@@ -36,8 +37,12 @@ class ImageFile:
     height: int
 
 
-def read_image(path: Path) -> ImageFile | None:
+def read_image(path: Path, *, follow_links: bool = True) -> ImageFile | None:
     """The image in `path`, scaled to what providers accept; None if it is not an image.
+
+    Args:
+        path: The file.
+        follow_links: False reads nothing if the path has a link.
 
     Raises:
         UsageError: It is an image, but cannot be sent.
@@ -45,7 +50,7 @@ def read_image(path: Path) -> ImageFile | None:
     try:
         if not path.is_file():
             return None
-        with open_regular_file(path) as file:
+        with (open_regular_file if follow_links else open_judged_file)(path) as file:
             data = file.read(_SIGNATURE_BYTES)
             if not image_type(data):
                 return None

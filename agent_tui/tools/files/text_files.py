@@ -14,7 +14,6 @@ from typing import BinaryIO
 from agent_tui.atomic_files import scratch_beside, sync_file
 from agent_tui.errors import ToolError
 from agent_tui.omissions import cut_end_mark, marks_in
-from agent_tui.regular_files import open_in, open_regular_file
 from agent_tui.safe_paths import open_folder
 from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.tools.base import Intent, ToolContext
@@ -22,6 +21,7 @@ from agent_tui.tools.files.diffs import Diff
 from agent_tui.tools.files.documents import is_document
 from agent_tui.tools.files.images import image_type
 from agent_tui.tools.files.memory import FileMemory
+from agent_tui.tools.files.opening import open_judged_file
 from agent_tui.tools.files.walk import near_names
 
 _MAX_FILE_BYTES = 50_000_000
@@ -123,7 +123,7 @@ def read_bytes(path: Path, context: ToolContext) -> bytes:
     """
     shown = context.display_name(path)
     try:
-        with open_folder(path.parent) as folder, open_in(folder, path) as file:
+        with open_judged_file(path) as file:
             content = file.read(_MAX_FILE_BYTES + 1)
         if len(content) > _MAX_FILE_BYTES:
             raise ToolError(
@@ -374,7 +374,7 @@ def is_large_text(path: Path) -> bool:
     try:
         if not path.is_file() or path.stat().st_size <= _LARGE_BYTES:
             return False
-        with open_regular_file(path) as file:
+        with open_judged_file(path) as file:
             beginning = file.read(_PROBED_BYTES)
     except OSError:
         return False
@@ -389,7 +389,7 @@ def open_text(path: Path, context: ToolContext) -> Generator[BinaryIO]:
         ToolError: It is too large to scan, or cannot be read.
     """
     try:
-        with open_folder(path.parent) as folder, open_in(folder, path) as file:
+        with open_judged_file(path) as file:
             if os.fstat(file.fileno()).st_size > _MAX_SCANNED_BYTES:
                 raise ToolError(
                     f"{context.display_name(path)} is larger than {_MAX_SCANNED_BYTES // 10**9} GB."

@@ -6,6 +6,7 @@ import re
 import stat
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathspec import GitIgnoreSpec
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from agent_tui.regular_files import open_regular_file
-from agent_tui.safe_paths import path_from, real_path
+from agent_tui.safe_paths import path_from, real_path, scan_folder
 
 _MAX_IGNORE_BYTES = 1_000_000
 _ALWAYS_SKIPPED = frozenset({".git", ".hg", ".svn", ".jj"})
@@ -83,7 +84,9 @@ def near_names(path: Path, cwd: Path, limit: int = 3) -> list[str]:
 
     Returned relative to `cwd` if inside it.
     """
-    siblings = [entry.name for entry in _entries(path.parent)]
+    siblings: list[str] = []
+    with suppress(OSError), scan_folder(path.parent) as (_, entries):
+        siblings = [entry.name for entry in entries]
     near = [path.parent / name for name in difflib.get_close_matches(path.name, siblings, limit)]
     root = real_path(cwd)
     if len(near) < limit and path.is_relative_to(root):

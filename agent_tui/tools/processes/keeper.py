@@ -25,6 +25,10 @@ from agent_tui.errors import ToolError
 from agent_tui.tools.processes import keeper_process
 from agent_tui.tools.processes.keeper_process import KeeperReply, Order
 
+FIRST_FILE = 100
+"""The number under which a child finds the first file it is given; the process that starts it uses
+the lower ones."""
+
 READ_BYTES = 65_536
 """Bytes of one read; also the usual capacity of a pipe."""
 
@@ -57,8 +61,8 @@ class Confinement:
     Args:
         argv: The words before the keeper's own: a program that sets up the sandbox and starts it.
         outside: Starts that program, and ends it with the sandbox even after our own end.
-        handles: Open file descriptors that it receives, by their numbers there. These are 100 or
-            more: the process that starts it uses the lower ones.
+        handles: Open file descriptors that it receives, by their numbers there. These are
+            `FIRST_FILE` or more.
     """
 
     argv: tuple[str, ...]
@@ -285,6 +289,7 @@ class ProcessKeeper:
         cwd: Path,
         environ: Mapping[str, str],
         stdin: bytes | None = None,
+        files: Sequence[int] = (),
         keeps_stderr: bool = True,
         is_vital: bool = False,
     ) -> AsyncGenerator[Child, None]:
@@ -298,6 +303,8 @@ class ProcessKeeper:
             cwd: Working folder.
             environ: The complete environment.
             stdin: Its input; None is ``/dev/null``.
+            files: Descriptors that it gets as `FIRST_FILE` and the next ones; at most
+                `MOST_FILES`. They may be closed once it is started.
             keeps_stderr: Whether stderr is part of the output; otherwise it is discarded.
             is_vital: Whether it is continued if something stops it, and a sandbox ends with it.
 
@@ -306,6 +313,7 @@ class ProcessKeeper:
         """
         order = self._order(argv, cwd, environ, keeps_stderr=keeps_stderr)
         order["goes_on"] = is_vital
+        order["numbers"] = [FIRST_FILE + place for place in range(len(files))]
         reading, writing = os.pipe()
         with ExitStack() as handles:
             handles.callback(os.close, writing)
@@ -315,7 +323,7 @@ class ProcessKeeper:
                 given = [writing]
                 if stdin is not None:
                     given.append(_fill(handles.enter_context(TemporaryFile()), stdin))
-                lifeline = self._lifeline(given, order)
+                lifeline = self._lifeline([*given, *files], order)
                 handles.close()
                 async with _running(lifeline, order, self._fall) as process:
                     with self._falling_with(process.ending) if is_vital else nullcontext():

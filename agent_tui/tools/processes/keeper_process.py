@@ -52,7 +52,10 @@ _NO_MORE_ORDERS = 3
 _SWEEPS = 20
 """How often the children are killed before all processes of the machine are looked at."""
 
-_MOST_HANDLES = 8
+MOST_FILES = 64
+"""How many files a command can be given, besides its streams."""
+
+_MOST_HANDLES = 8 + MOST_FILES
 _FAILED = 1
 _WORKS, _WAITS = b"works", b"waits"
 _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36

@@ -139,3 +139,35 @@ def test_a_quoted_line_mentions_nothing(project: Path):
     text = "1. a.py, line 3 after the change\n    3| see @src/app.py\nWhy?\n4| @src/zoo"
     assert attach(text, project).text == text
     assert "print" in attach(f"{text}\nBut read @src/app.py", project).text
+
+
+@pytest.mark.parametrize(
+    ("written", "swapped"),
+    [
+        ("@src", "src"),
+        ("@src/app.py", "src"),
+        ("@src/app.py", "src/app.py"),
+        ("@src/app.py:1-2", "src"),
+        ("@src/a.png", "src"),
+    ],
+)
+def test_a_link_that_replaces_what_was_judged_attaches_nothing(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, written: str, swapped: str
+):
+    outside = tmp_path_factory.mktemp("outside")
+    for folder in (outside, project / "src"):
+        (folder / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"outside_key")
+    (outside / "app.py").write_text("outside_key\n")
+    (outside / "credentials").touch()
+
+    def judge(path: Path) -> str:
+        place = project / swapped
+        place.rename(project / "was")
+        place.symlink_to(outside / place.relative_to(project / "src"))
+        return ""
+
+    attached = attach(f"see {written}", project, why_held=judge)
+    assert "outside_key" not in attached.text
+    assert "credentials" not in attached.text
+    assert attached.images == ()
+    assert "cannot be read" in attached.notices[0]

@@ -1829,6 +1829,28 @@ async def test_what_cannot_be_set_aside_is_judged_again_by_the_next_program(
         await open_place.watch.close()
 
 
+async def test_what_another_job_moves_between_the_look_and_the_step_is_looked_at_again(
+    open_place: WatchedFolder, monkeypatch: pytest.MonkeyPatch
+):
+    move, was = HeldStore.set_aside, open_place.root / "was"
+
+    def move_late(store: HeldStore, path: Path, *words: object) -> object:
+        if not was.exists():
+            path.parent.rename(was)
+            path.parent.symlink_to(open_place.root.parent)
+            try:
+                return move(store, path, *words)  # pyright: ignore[reportArgumentType]
+            finally:
+                path.parent.unlink()
+                was.rename(path.parent)
+                was.touch()
+        return move(store, path, *words)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(HeldStore, "set_aside", move_late)
+    assert set(open_place.held(await open_place.run("mkdir a; echo > a/.envrc"))) == {"a/.envrc"}
+    assert not (open_place.root / "a/.envrc").exists()
+
+
 async def test_what_cannot_be_set_aside_keeps_nothing_else_in_place(
     open_place: WatchedFolder, monkeypatch: pytest.MonkeyPatch
 ):

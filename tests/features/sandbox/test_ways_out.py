@@ -895,6 +895,10 @@ async def test_the_environment_that_this_program_runs_in_is_not_changed(
         ("write", {"path": "sub/new", "content": "x"}),
         ("edit", {"path": "sub/there", "old": "mine", "new": "x"}),
         ("read", {"path": "sub/there"}),
+        ("grep", {"path": "sub", "pattern": "mine"}),
+        ("grep", {"path": "sub/there", "pattern": "mine"}),
+        ("find", {"path": "sub", "pattern": "*"}),
+        ("ls", {"path": "sub"}),
     ],
 )
 async def test_a_link_swapped_by_a_job_leads_no_tool_elsewhere(

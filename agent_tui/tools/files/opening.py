@@ -1,0 +1,17 @@
+"""Open files by the paths that were judged, even if a command puts a link there meanwhile."""
+
+import io
+from pathlib import Path
+
+from agent_tui.regular_files import open_in
+from agent_tui.safe_paths import open_folder
+
+
+def open_judged_file(path: Path) -> io.BufferedReader | io.FileIO:
+    """Open the regular file at `path`, which must have no links, as from `follow_links`.
+
+    Raises:
+        OSError: The path has a link by now, or `open_regular_file` says why.
+    """
+    with open_folder(path.parent) as folder:
+        return open_in(folder, path)
