@@ -287,6 +287,22 @@ async def test_what_appears_while_a_command_runs_is_hidden_unless_it_is_the_comm
     assert _names(place) == {"sub/persons.env", "moved.env", ".env", "new/x.env"}
 
 
+async def test_after_a_kill_no_key_counts_as_new(place: WatchedFolder):
+    place.outside(
+        "echo A=key > .env; echo A=key > copy; echo B= > .env.example; cp .env.example b.env"
+    )
+    await place.run("true")
+    await place.watch.note()
+    # As a killed program leaves it: busy, and its lock is held by nobody.
+    (state,) = (place.own / "running").glob("*.state")
+    state.rename(state.with_name("killed.state"))
+    place.watch = place.watch_again()
+    await place.watch.recover()
+    await place.run("true")
+    assert place.watch.hidden.take_notices("") == ()
+    assert _names(place) == {".env", "b.env"}
+
+
 async def test_another_name_that_the_person_makes_stays(place: WatchedFolder):
     place.outside("git init -q; echo A= > test.pem; git add .; git commit -qm 1")
     await place.run("true")
