@@ -8,6 +8,7 @@ import csv
 import os
 import shutil
 import stat
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -65,10 +66,12 @@ def separate_own_files() -> str:
 def find_shared_files() -> list[Path]:
     """The files of this program, and of all distributions it imports, that have a second name.
 
-    Bytecode counts too, which installers do not list.
+    Bytecode counts too, which installers do not list, and so does what says where Python is.
     """
     packages = Path(platformdirs.__file__).parents[1]
     places = {Path(agent_tui.__file__).parent, packages / "__pycache__"}
+    places |= {Path(sys.prefix, "pyvenv.cfg")}
+    places |= {real_path(Path(sys.executable))} if sys.executable else set()
     for found in _distributions():
         listed = csv.reader((found.read_text("RECORD") or "").splitlines())
         names = {name if name[:2] == ".." else name.partition("/")[0] for name, *_ in listed}

@@ -50,6 +50,8 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
     (made.packages / "platformdirs").mkdir()
     monkeypatch.setattr(platformdirs, "__file__", str(made.packages / "platformdirs/__init__.py"))
     monkeypatch.setattr(sys, "path", [str(made.packages)])
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "venv"))
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "venv/bin/python"))
     monkeypatch.setenv("AGENT_TUI_HOME", str(tmp_path / "own"))
     return made
 
@@ -82,6 +84,19 @@ def test_bytecode_that_no_installer_listed_is_treated_like_its_source(environmen
         file.with_name(f"{number}-in-cache").hardlink_to(file)
     own_files.separate_own_files()
     assert environment.shared() == {"other"}
+
+
+def test_what_says_which_python_runs_the_program_gets_a_name_of_its_own(
+    environment: Environment, tmp_path: Path
+):
+    for name in ("venv/pyvenv.cfg", "venv/bin/python"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("")
+        (tmp_path / file.name).hardlink_to(file)
+    own_files.separate_own_files()
+    for name in ("venv/pyvenv.cfg", "venv/bin/python"):
+        assert (tmp_path / name).stat().st_nlink == 1
 
 
 @pytest.mark.parametrize("is_writable", [True, False])
