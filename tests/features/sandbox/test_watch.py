@@ -1227,8 +1227,7 @@ async def test_new_repositories_stay(open_place: WatchedFolder, command: str):
         ("mkdir -p .git/hooks; echo x > .git/hooks/pre-commit", {".git/hooks/pre-commit"}),
         *(
             (
-                f"git init -q s; head -c {size} /dev/zero | tr '\\0' '\\n' >> s/.git/config;"
-                " printf '[core]\nfsmonitor = ./x\n' >> s/.git/config",
+                f"git init -q s; printf '#%{size}s\\n[core]\\nfsmonitor = ./x\\n' >> s/.git/config",
                 {"s/.git/config"},
             )
             for size in (70_000, 1_100_000)
@@ -1242,8 +1241,14 @@ async def test_what_would_run_in_a_new_repository_is_held(
     assert open_place.held(await open_place.run("true")) == {}
 
 
-@each_row("change", ["cp large new; mv new {}", "printf y | dd of={} conv=notrunc", "chmod 0 {}"])
-@each_row("file", [".git/hooks/pre-commit", "mise.toml"])
+@each_row(
+    ("file", "change"),
+    [
+        (".git/hooks/pre-commit", "cp large new; mv new {}"),
+        ("mise.toml", "printf y | dd of={} conv=notrunc"),
+        (".git/hooks/pre-commit", "chmod 0 {}"),
+    ],
+)
 async def test_a_file_too_large_to_compare_is_the_same_only_while_nothing_changes_it(
     tmp_path_factory: pytest.TempPathFactory, file: str, change: str
 ):
