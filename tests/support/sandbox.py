@@ -75,6 +75,9 @@ class FixedWatch(ObeyedWatch):
     def covers(self, covers: Covers) -> None:
         self._covers = covers
 
+    async def hide_new_keys(self) -> None:
+        """The test says what is hidden."""
+
     async def close(self) -> None:
         """Nothing was begun."""
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from agent_tui.atomic_files import replace_private_file
@@ -170,6 +171,12 @@ class ApprovedState:
             hidden=(*self._hidden.paths, *look.found.closed),
             unfollowed=frozenset((*self.approved.asked, *self._find_unwatched())),
         )
+
+    def hide_new_keys(self) -> None:
+        """Hide the files with keys that are new or changed while only jobs run. Blocking."""
+        self._hidden.take(self._project.walk.look().secrets, "either")
+        hidden = dict.fromkeys((*self.covers.hidden, *self._hidden.paths))
+        self.covers = replace(self.covers, hidden=tuple(hidden))
 
     def store(self) -> None:
         """Write the state to disk.

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_tui.features.sandbox.file_contents import EMPTY, OTHER, is_link_digest
+from agent_tui.features.sandbox.file_contents import EMPTY, OTHER, is_link_digest, is_other
 from agent_tui.features.sandbox.folder_copies import FolderCopy
 from agent_tui.features.sandbox.git_index import INDEX
 from agent_tui.features.sandbox.git_repository import restored_among
@@ -131,6 +131,6 @@ def _find_deleted(before: Mapping[Path, str], look: Look) -> Iterator[Change]:
             yield Change(path, path, ((path, now),), was, who)
     gone = before.keys() - look.files.keys()
     for path, kind in restored_among(gone, look.gits):
-        if before[path] != OTHER:
+        if not is_other(before[path]):
             now = OTHER if path in look.found.gits else ""
             yield Change(path, path, ((path, now),), before[path], control=kind)

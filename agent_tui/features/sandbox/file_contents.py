@@ -25,7 +25,8 @@ _MOST_FILES: Final = 2_000
 _MOST_BYTES: Final = 20_000_000
 _LINK: Final = "link:"
 OTHER: Final = "other"
-"""The digest of what cannot be compared: a pipe, a file or a folder that is too large."""
+"""The digest of what cannot be compared: a pipe, or a folder that is too large. That of a file that
+is too large or cannot be read begins so: it equals only that of the same, unchanged file."""
 
 EMPTY: Final = "empty"
 """The digest of a followed folder without files. No program follows anything there."""
@@ -67,15 +68,17 @@ class FileContents:
         It is read each time: what is written to a mapped file changes its times only once.
         """
         try:
-            mode = path.lstat().st_mode
+            status = path.lstat()
         except OSError:
             return ""
         with suppress(OSError):
-            if stat.S_ISLNK(mode):
+            if stat.S_ISLNK(status.st_mode):
                 return _LINK + os.readlink(os.fsencode(path)).hex()  # noqa: PTH115 - the exact text
-            if stat.S_ISREG(mode):
+            if stat.S_ISREG(status.st_mode):
                 with folder_of(path, self._roots) as folder:
                     return self.keep(*read_at(folder, path.name, _MOST_BYTES))
+        if stat.S_ISREG(status.st_mode):
+            return f"{OTHER}:{status.st_ino}:{status.st_ctime_ns}"
         return OTHER
 
     def digests_in(self, node: Path) -> dict[Path, str] | None:
@@ -137,13 +140,18 @@ def is_link_digest(digest: str) -> bool:
     return digest.startswith(_LINK)
 
 
+def is_other(digest: str) -> bool:
+    """Whether `digest` is that of what cannot be compared."""
+    return digest.startswith(OTHER)
+
+
 def is_stored(digest: str) -> bool:
     """Whether `digest` is that of a link or of a file's content, which can be written again."""
     return is_link_digest(digest) or "-" in digest
 
 
 def files_of(node: Path) -> list[Path] | None:
-    """The files and links that `node` is or contains; None if they are too many or too large.
+    """The files and links that `node` is or contains; None if a folder has too many, or too large.
 
     Without work trees (`work_trees_in`).
     """
@@ -157,7 +165,7 @@ def files_of(node: Path) -> list[Path] | None:
                 pending += (each for each in entries_of(path) if each != trees)
             else:
                 found.append(path)
-                size += status.st_size
+                size += 0 if path == node else status.st_size
             if len(pending) > _MOST_FILES or size > _MOST_BYTES:
                 return None
     return found

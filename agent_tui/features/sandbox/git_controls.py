@@ -101,8 +101,7 @@ def why_obeyed(
         case "config":
             return next(iter(foreign_settings(path, _settings_before(path, before))), "")
         case "step":
-            odd = _odd_steps(path, before)
-            return f"git would run {odd[0]}" if odd else ""
+            return _why_odd_steps(path, before)
         case "replacement":
             return "git would show other objects" if is_replacement(path, before) else ""
         case "head":
@@ -182,8 +181,10 @@ def plain_content(path: Path, kind: ControlKind, before: bytes | None = None) ->
     except OSError:
         return before or b""
     if kind == "step":
-        odd = set(_odd_steps(path, before))
-        return b"".join(line for line in content.splitlines(True) if _shown(line) not in odd)
+        odd = set(_odd_steps(content, path, before))
+        return b"".join(
+            line for line in content.splitlines(True) if line.rstrip(b"\r\n") not in odd
+        )
     before = _settings_before(path, before)
     known = settings_in(before)
     text = decode(content)
@@ -204,19 +205,20 @@ def _settings_before(path: Path, before: bytes | None) -> bytes | None:
     return b"" if before is None and path.name != "config" else before
 
 
-def _odd_steps(path: Path, before: bytes | None) -> list[str]:
-    """The lines that run something and were not there `before`."""
+def _why_odd_steps(path: Path, before: bytes | None) -> str:
+    try:
+        odd = _odd_steps(read_bytes(path), path, before)
+    except OSError:
+        return "git would run what cannot be read"
+    return f"git would run {odd[0].decode('utf-8', 'backslashreplace').strip()}" if odd else ""
+
+
+def _odd_steps(content: bytes, path: Path, before: bytes | None) -> list[bytes]:
+    """The lines of the `content` of `path` that run something and were not there `before`."""
     plain = next(lines for name, lines in STEP_LINES.items() if path.match(name))
     known = set((before or b"").splitlines())
-    try:
-        lines = read_bytes(path).splitlines()
-    except OSError:
-        return ["what cannot be read"]
-    return [_shown(line) for line in lines if line not in known and not plain.fullmatch(line)]
-
-
-def _shown(line: bytes) -> str:
-    return line.decode("utf-8", "backslashreplace").strip()
+    lines = content.splitlines()
+    return [line for line in lines if line not in known and not plain.fullmatch(line)]
 
 
 def _is_by_git(name: str | None, config: Path) -> bool:

@@ -95,7 +95,8 @@ class HiddenFiles:
             since: Who could change files since the last call.
             new_folders: The folders that are new since then.
         """
-        secrets, by_commands = tuple(secrets), since == "commands"
+        is_first = self._names is None  # after a kill, nothing tells what is new
+        secrets, by_commands = tuple(secrets), since == "commands" and not is_first
         self._part_from_other_names(secrets, are_users=since == "user")
         now = {path: stamp for path in secrets if (stamp := _stamp(path)) is not None}
         inodes = {inode for path, (inode, _) in self._known.items() if path not in self._made}

@@ -18,7 +18,7 @@ MOST_LISTED = 5_000
 """Files with references."""
 
 _MOST_BYTES: Final = 64_000_000
-_MOST_NOTED_BYTES: Final = 64_000
+_MOST_LOG_BYTES: Final = 64_000
 """The end of a log: some 400 entries."""
 
 _REFERENCES: Final = ("HEAD", "packed-refs", "refs", "reftable")
@@ -42,7 +42,7 @@ def noted_ids(store: Path) -> Iterator[str]:
     for git in _folders_of(store):
         for file in _noted_files(git):
             with suppress(OSError):
-                ids = _ID.findall(_read(file, _MOST_NOTED_BYTES))
+                ids = _ID.findall(_read_noted(file))
                 yield from (id.decode() for id in dict.fromkeys(ids) if id.strip(b"0"))
 
 
@@ -72,7 +72,7 @@ def _digests(store: Path) -> Iterator[tuple[str, int]]:
     for git in _folders_of(store):
         for file in _noted_files(git):
             with suppress(OSError):
-                yield file, hash(_read(file, _MOST_NOTED_BYTES))
+                yield file, hash(_read_noted(file))
     for number, (file, content) in enumerate(_references_in(store)):
         if number == MOST_LISTED:
             yield "", time.monotonic_ns()  # git is asked every time
@@ -91,6 +91,15 @@ def _references_in(store: Path) -> Iterator[tuple[str, bytes]]:
                 places += [f"{place}/{entry.name}" for entry in entries]
         except OSError:
             continue
+
+
+def _read_noted(file: str) -> bytes:
+    """What unfinished work notes, or the end of a log.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    return _read(file, _MOST_LOG_BYTES if file.endswith(_LOGS) else _MOST_BYTES)
 
 
 def _read(file: str, most_bytes: int) -> bytes:

@@ -13,6 +13,7 @@ from agent_tui.features.sandbox.file_contents import (
     FileContents,
     entries_of,
     is_link_digest,
+    is_other,
     is_stored,
     may_hold_work_trees,
     work_trees_in,
@@ -67,7 +68,7 @@ class ProjectLook:
         tracked = self.tracked.find(files) if self.has_mounts else ()
         for path, who in obeyed.items():
             digests = self.contents.digests_in(path)
-            can_copy = digests is not None and OTHER not in digests.values()
+            can_copy = digests is not None and not any(map(is_other, digests.values()))
             way = _way_of(path, is_bare=path in bare, can_copy=can_copy, tracked=tracked)
             if digests is None:
                 digests = self._digests_around(path, known)
@@ -91,8 +92,8 @@ class ProjectLook:
                 now = self.contents.digest_of(place)
                 place = place if now else path
                 # A file is not followed now, and other rules hold for what replaces a link.
-                taken = ("",) if is_link_digest(known[path]) else ("", OTHER)
-                is_left = place == path and now not in taken
+                is_taken = not now or (is_other(now) and not is_link_digest(known[path]))
+                is_left = place == path and not is_taken
                 if look.files.get(place, EMPTY) == EMPTY and not is_left:
                     is_nobodys = last.controls.get(path) == "way" or makers.takes_along(path)
                     yield place, ("" if is_nobodys else last.who_follows(path), now)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -234,10 +235,22 @@ class Walls(ProgramSandbox):
                     self.strays()  # the links to what exists do not count
                 if wall.pid:
                     await asyncio.to_thread(self._repair, cwd, wall)
-                    wall.keep_covered(self._outside)
+                    wall.keep_covered(self._outside, partial(self._find_more, cwd, wall))
             except OSError as error:
                 raise setup_error(error.strerror or str(error)) from error
             return wall.keeper
+
+    async def _find_more(self, cwd: Path, wall: Wall) -> SandboxPlan | None:
+        """The plan of a running wall if the user has written a file with a key; else None."""
+        if (watch := self.watch(cwd)) is None:
+            return None
+        await watch.hide_new_keys()
+        if (hidden := watch.covers.hidden) == wall.hidden:
+            return None
+        async with self._turn:
+            plan = await asyncio.to_thread(self._planner.plan_again, cwd, wall.plan)
+        wall.hidden = hidden
+        return plan
 
     def _repair(self, cwd: Path, wall: Wall) -> None:
         wall.repair(self._planner.plan_again(cwd, wall.plan), self._outside)

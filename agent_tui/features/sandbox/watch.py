@@ -263,6 +263,18 @@ class ObeyedWatch:
             finally:
                 self._running.jobs -= 1
 
+    async def hide_new_keys(self) -> None:
+        """Hide the files with keys that the user may have written, if only jobs run.
+
+        What is new or changed while a command runs is judged at its end: it may be the command's.
+
+        Raises:
+            OSError: Git cannot be asked.
+        """
+        async with self._turn:
+            if self._running.jobs and not self._running.commands and not self._find_missing():
+                await asyncio.to_thread(self._state.hide_new_keys)
+
     @asynccontextmanager
     async def _have_turn(self) -> AsyncGenerator[None]:
         """Wait until nothing else works on the state; at the end, say who changes files by now.

@@ -38,7 +38,7 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             *.code-workspace *.sublime-project .dir-locals.el .dir-locals-2.el .nvim.lua .nvimrc
             .exrc .vimrc .gvimrc .lvimrc .vimspector.json .kateproject .bsp/ buildserver.json
             .externaltoolbuilders/ .neoconf.json .luarc.json .luarc.jsonc .ropeproject/config.py
-            .lsp/config.edn .factorypath""",
+            .lsp/config.edn .factorypath .project .cproject cmakelists.txt.user .kdev4/ .idx/""",
         "a development container": ".devcontainer/ .devcontainer.json",
         "an agent": """
             .claude/ .codex/ .gemini/ .cursor/ .agents/ .opencode/ .pi/ .windsurf/ .continue/ .roo/
@@ -48,7 +48,8 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .github/instructions/ .github/prompts/ .github/chatmodes/ .github/agents/
             .github/hooks/ .github/skills/ .github/copilot/ .github/lsp.json .mcp.json
             mcp.json .aider.conf.yml opencode.json opencode.jsonc crush.json .crush.json .roomodes
-            .kilocodemodes gptme.toml gptme.local.toml""",
+            .kilocodemodes gptme.toml gptme.local.toml .aiassistant/ .copilot/ .crush/crush.json
+            .crush/skills/ .forge/ .lingma/ .serena/ .tabnine/ .warp/""",
         "a debugger or an interpreter": """
             .gdbinit .lldbinit .pdbrc .pdbrc.py .rprofile .renviron .rdata .irbrc _irbrc irb.rc
             .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc .perldb .erlang""",
@@ -58,13 +59,19 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .config/mise/""",
         "git hooks": ".husky/ .githooks/ .git-hooks/ .lefthook/ .lefthook-local/",
         "git": ".lfsconfig",
-        "a client of git": ".lazygit.yml .gh-dash.yml .gh-dash.yaml",
+        "a client of git": ".lazygit.yml .gh-dash.yml .gh-dash.yaml .reviewboardrc .arcconfig",
+        "ctags": ".ctags.d/ ctags.d/",
+        "knife": ".chef/knife.rb .chef/config.rb",
+        "rbenv or pyenv": ".rbenv-vars .pyenv-vars",
         "version control": """
             .hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .jj/repo .jj/repo/config.toml
             .jj/workspace-config.toml .sl/config .pijul/config _darcs/prefs/defaults""",
         "the shell": """
             .autoenv .autoenv.zsh .autoenv_leave.zsh .env.fish .shadowenv.d/ devenv.nix
-            devbox.json flake.nix shell.nix .envrc.local .envrc.private .direnv/*.rc .prototools""",
+            devenv.local.nix devenv.yaml devenv.local.yaml devenv.lock devbox.json devbox.lock
+            flake.nix flake.lock shell.nix .envrc.local .envrc.private .direnv/*.rc .prototools
+            .flox/env/ .flox/env.json _opam/.opam-switch/environment
+            _opam/.opam-switch/switch-config""",
         "agent-tui": ".agent-tui/",
     },
     "text": {
@@ -85,7 +92,7 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
         "any program that uses these packages": "site-packages/ .pnp/",
         "any program that calls these commands": """
             node_modules/.bin/ .venv/bin/ .venv/scripts/ venv/bin/ venv/scripts/ env/bin/
-            env/scripts/""",
+            env/scripts/ _opam/bin/""",
         "CI": """
             .circleci/ .buildkite/ .gitea/ .forgejo/ .github/workflows/ .github/actions/
             .gitlab-ci.yml jenkinsfile azure-pipelines.yml .travis.yml .drone.yml .woodpecker.yml

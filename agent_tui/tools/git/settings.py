@@ -35,7 +35,6 @@ cherry-pick or bisection; what has git show another object instead of one (``git
 file with further names (`git_state`); a link to where commands write unchecked, perhaps to a
 repository."""
 
-MAX_CONFIG_BYTES: Final = 64_000
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+("(?:[^"\\]|\\.)*"))?\s*\]')
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*)?")
 _JOINED: Final = re.compile(r'[#;].*|"(?:[^"\\\n]|\\\r?\n|\\.)*"|\\\r?\n|\\.')
@@ -282,14 +281,10 @@ def odd_settings(config: Path) -> Iterator[tuple[str, str, tuple[str, str]]]:
     The line comes with its section before it. Git's own grammar allows far more than is known here.
 
     Raises:
-        OSError: It cannot be read.
+        OSError: It cannot be read, or is longer than any of git's.
         UnicodeDecodeError: It is not text.
     """
-    with open_regular_file(config) as file:
-        content = file.read(MAX_CONFIG_BYTES + 1)
-    if len(content) > MAX_CONFIG_BYTES:
-        yield "", f"{config} is too long to check", ("", "")
-    lines = lines_of(content.decode("utf-8"))
+    lines = lines_of(read_bytes(config, follow_links=True).decode("utf-8"))
     for number, line in enumerate(lines, start=1):
         if not line.is_plain:
             here = f"the section {_kind_of(line.section)}" if line.section else "this line"

@@ -1,14 +1,20 @@
+import asyncio
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agent_tui.features.sandbox.hidden import HiddenFiles
+from agent_tui.features.sandbox.mounts import read_mount_points
 from agent_tui.features.sandbox.project_walk import ProjectWalk
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from tests.support.conversation_wall import Conversation
+from tests.support.patience import PATIENCE_S
 from tests.support.rows import each_row
+from tests.support.sandbox import needs_bwrap
 from tests.support.watched_folder import WatchedFolder
 
 
@@ -18,6 +24,12 @@ def place(tmp_path: Path) -> WatchedFolder:
     for folder in folders:
         folder.mkdir()
     return WatchedFolder(*folders, has_mounts=False)
+
+
+async def _wait_until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while not is_so():
+            await asyncio.sleep(0.02)
 
 
 def _names(place: WatchedFolder) -> set[str]:
@@ -226,6 +238,29 @@ async def test_what_the_person_writes_while_a_job_runs_is_hidden_and_stays_so(
     assert _names(place) == {".env", "sub/.env", "made.env"}
 
 
+@needs_bwrap
+async def test_a_key_that_the_user_writes_while_only_a_job_runs_is_hidden_from_the_job(
+    tmp_path: Path,
+):
+    talk = Conversation(tmp_path, "bubblewrap")
+    read = "cat .env.local sub/.env named.env 2>&1 | sort"
+    await talk.says("echo A= > named.env")
+    job = f"touch on; until test -e go; do sleep 0.02; done; {read} > read; touch over"
+    await talk.says(job, background=True)
+    await _wait_until((talk.work / "on").exists)
+    (talk.work / ".env.local").write_text("decoy")
+    (talk.work / "sub").mkdir()
+    (talk.work / "sub/.env").write_text("decoy")
+    (talk.work / "named.env").write_text("decoy")
+    (wall,) = talk.sandbox._walls.values()
+    keys = {talk.work / name for name in (".env.local", "sub/.env", "named.env")}
+    await _wait_until(lambda: keys <= read_mount_points(wall.pid))
+    (talk.work / "go").touch()
+    await _wait_until((talk.work / "over").exists)
+    assert (talk.work / "read").read_text().count("Permission denied") == len(keys)
+    await talk.sandbox.close_walls()
+
+
 async def test_what_appears_while_a_command_runs_is_hidden_unless_it_is_the_commands(
     place: WatchedFolder,
 ):
@@ -250,6 +285,22 @@ async def test_what_appears_while_a_command_runs_is_hidden_unless_it_is_the_comm
     place.outside("echo A=key > .env; echo A=key > new/x.env")
     await place.watch.hold()
     assert _names(place) == {"sub/persons.env", "moved.env", ".env", "new/x.env"}
+
+
+async def test_after_a_kill_no_key_counts_as_new(place: WatchedFolder):
+    place.outside(
+        "echo A=key > .env; echo A=key > copy; echo B= > .env.example; cp .env.example b.env"
+    )
+    await place.run("true")
+    await place.watch.note()
+    # As a killed program leaves it: busy, and its lock is held by nobody.
+    (state,) = (place.own / "running").glob("*.state")
+    state.rename(state.with_name("killed.state"))
+    place.watch = place.watch_again()
+    await place.watch.recover()
+    await place.run("true")
+    assert place.watch.hidden.take_notices("") == ()
+    assert _names(place) == {".env", "b.env"}
 
 
 async def test_another_name_that_the_person_makes_stays(place: WatchedFolder):

@@ -488,3 +488,15 @@ async def test_what_is_held_and_still_staged_comes_with_the_command_that_unstage
     )
     assert len(settled.held) == 2
     assert not any("staged" in each.outcome("it") for each in settled.held)
+
+
+def test_no_padding_hides_a_commit_that_unfinished_work_names(tmp_path: Path):
+    todo, log = tmp_path / "rebase-merge/git-rebase-todo", tmp_path / "logs/HEAD"
+    named = [letter * 40 for letter in "abc"]
+    for file, id in zip((todo, tmp_path / "MERGE_HEAD", log), named, strict=True):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"pick {id} one\n" + "# padding\n" * 10_000)
+    stamp = named_commits.stamp_of(tmp_path)
+    assert set(named_commits.noted_ids(tmp_path)) == {*named[:2]}  # of a log, only the end counts
+    todo.write_text(todo.read_text().replace("a" * 40, "d" * 40))
+    assert named_commits.stamp_of(tmp_path) != stamp

@@ -1225,6 +1225,13 @@ async def test_new_repositories_stay(open_place: WatchedFolder, command: str):
         ),
         ("git init -q --bare x; git -C x config core.sshCommand x", {"x/config"}),
         ("mkdir -p .git/hooks; echo x > .git/hooks/pre-commit", {".git/hooks/pre-commit"}),
+        *(
+            (
+                f"git init -q s; printf '#%{size}s\\n[core]\\nfsmonitor = ./x\\n' >> s/.git/config",
+                {"s/.git/config"},
+            )
+            for size in (70_000, 1_100_000)
+        ),
     ],
 )
 async def test_what_would_run_in_a_new_repository_is_held(
@@ -1232,6 +1239,23 @@ async def test_what_would_run_in_a_new_repository_is_held(
 ):
     assert set(open_place.held(await open_place.run(command))) == held
     assert open_place.held(await open_place.run("true")) == {}
+
+
+@each_row(
+    ("file", "change"),
+    [
+        (".git/hooks/pre-commit", "cp large new; mv new {}"),
+        ("mise.toml", "printf y | dd of={} conv=notrunc"),
+        (".git/hooks/pre-commit", "chmod 0 {}"),
+    ],
+)
+async def test_a_file_too_large_to_compare_is_the_same_only_while_nothing_changes_it(
+    tmp_path_factory: pytest.TempPathFactory, file: str, change: str
+):
+    place = _place(tmp_path_factory.mktemp("place"), has_mounts=False)
+    place.outside(f"git init -q; mkdir -p .git/hooks; truncate -s 21M large; cp large {file}")
+    assert place.held(await place.run("true")) == {}
+    assert set(place.held(await place.run(change.format(file)))) == {file}
 
 
 @pytest.mark.parametrize("split", ["false", "true"])
