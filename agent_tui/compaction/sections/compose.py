@@ -12,10 +12,7 @@ from pathlib import Path
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
 from agent_tui.compaction.ledger.pinned import fit_pins
-from agent_tui.compaction.sections.failures import (
-    FailureReader,
-    failures_that_fit,
-)
+from agent_tui.compaction.sections.failures import FailureReader, failures_that_fit
 from agent_tui.compaction.sections.file_states import (
     FileReader,
     FileState,

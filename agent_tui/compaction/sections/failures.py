@@ -62,9 +62,10 @@ _LEAST_REPEATED, _ANSWER_CHARS = 3, 12
 _NOTE = re.compile(r"\n(?=[-*#\d]|\s*\n)")
 """Between two points of notes."""
 
-_NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W\d]\w{3,}")
 _DECISIVE = re.compile(r"\d|_|[a-z][A-Z]")
+
+_ENDINGS = {"failed": "failed in another way later", "declined": "refused by the user"}
 
 
 @dataclass(slots=True)
@@ -150,11 +151,9 @@ class FailureReader:
         if not has_failed(output) and not output.ending and not output.refusal:
             for one in self._found if output.exit_code in (None, 0) else ():
                 if one.is_open and one.is_solved_by(output.action.command, runs):
-                    label = self._label(output)
+                    label, steps = self._label(output), _shown_steps(one.steps, one.failure)
                     is_same = without_view(label) == without_view(one.failure.label)
-                    later = "" if is_same else label
-                    steps = _shown_steps(one.steps, one.failure)
-                    one.update(ending="passed", steps=steps, later=later)
+                    one.update(ending="passed", steps=steps, later="" if is_same else label)
             self._note_step(event, runs)
             self._note_answer(event)
         elif lines := _lines_of(output):
@@ -163,21 +162,17 @@ class FailureReader:
     def _add(self, event: Done, runs: tuple[CommandRun, ...], lines: tuple[str, ...]) -> None:
         output = event.output
         before = next((one for one in reversed(self._found) if one.runs == runs), None)
-        times, steps = 1, list[str]()
+        label, ending = self._label(output), _ending_of(output)
+        failure = Failure(label=label, lines=lines, entry_id=event.entry_id, ending=ending)
+        steps = list[str]()
         if before is not None and before.is_open:
-            if _messages(before.failure.lines) == _messages(lines):
+            tried = _shown_steps(before.steps, before.failure)
+            if _messages(before.failure) == _messages(failure):
                 self._found.remove(before)
                 times, steps = before.failure.times + 1, before.steps
+                failure = failure.model_copy(update={"times": times, "steps": tried})
             else:
-                before.update(ending="failed", steps=_shown_steps(before.steps, before.failure))
-        failure = Failure(
-            label=self._label(output),
-            lines=lines,
-            entry_id=event.entry_id,
-            times=times,
-            ending=_ending_of(output),
-            steps=_shown_steps(steps, before.failure) if before and times > 1 else (),
-        )
+                before.update(ending="failed", steps=tried)
         said = output.text[-_LOOKED_AT_CHARS:]
         new = _Tracked(failure, runs, _names(failure, said), steps, said)
         self._found = [*self._found[1 - _MOST :], new]
@@ -208,31 +203,30 @@ class FailureReader:
 
     def _note_answer(self, event: Done) -> None:
         """Note what showed only a part of a file, or the same as before without a change."""
-        output, tried = event.output, [self._label(event.output)]
+        output, label = event.output, self._label(event.output)
         answer = one_line(last_line(output.text), _LINE_CHARS)
-        if output.action.command:
-            if not is_looking_around(output.action.command) or len(answer) < _ANSWER_CHARS:
-                return
-            tried = self._answers.setdefault(answer, [])
-            tried.append(self._label(output))
-        if len(tried) < _LEAST_REPEATED and not (
-            output.action.kind == "read" and output.is_truncated
-        ):
+        if command := output.action.command:
+            tried, least = self._answers.setdefault(answer, []), _LEAST_REPEATED
+            tried.append(label)
+            is_lesson = is_looking_around(command) and len(answer) >= _ANSWER_CHARS
+        else:
+            tried, least = [label], 1
+            is_lesson = output.action.kind == "read" and output.is_truncated
+        if not is_lesson or len(tried) < least:
             return
-        known = (tried[0], (answer,))
-        self._found = [
-            one for one in self._found if (one.failure.label, one.failure.lines) != known
-        ]
         failure = Failure(
             label=tried[0],
             lines=(answer,),
             entry_id=event.entry_id,
             times=len(tried),
             ending="passed",
-            steps=tuple(dict.fromkeys(one for one in tried if one != tried[0]))[-_MOST_STEPS:],
+            steps=tuple(one for one in dict.fromkeys(tried) if one != tried[0])[-_MOST_STEPS:],
             is_answer=True,
         )
-        self._found = [*self._found[1 - _MOST :], _Tracked(failure, ())]
+        known = [one.failure for one in self._found if one.failure.is_answer]
+        known = [one for one in known if one.label == tried[0]]
+        others = [one for one in self._found if one.failure not in known]
+        self._found = [*others[1 - _MOST :], _Tracked(failure, ())]
 
     def _runs_of(self, output: Output) -> tuple[CommandRun, ...]:
         action = output.action
@@ -260,20 +254,12 @@ def open_errors(
             way.
         folders: Paths of the working folder.
     """
-    return lines_of_open(FailureReader(folders, map(failure_of_line, earlier)).read(events))
-
-
-def lines_of_open(failures: Iterable[Failure]) -> tuple[str, ...]:
-    """The open ones of `failures`, each as ``$ command => message``."""
+    parts = (line.partition(" => ") for line in earlier)
+    known = (Failure(label=label, lines=(message,)) for label, _, message in parts)
+    failures = FailureReader(folders, known).read(events)
     found = [one for one in failures if one.ending == "open" and not one.since]
     lines = (f"{one.label} => {error_text(chr(10).join(one.lines))}" for one in found)
     return tuple(lines)[-MOST_OPEN:]
-
-
-def failure_of_line(line: str) -> Failure:
-    """The failure that a line of `lines_of_open` describes."""
-    label, _, message = line.partition(" => ")
-    return Failure(label=label, lines=(message,))
 
 
 def failures_that_fit(
@@ -324,7 +310,7 @@ def _shorten(failure: Failure, told: Set[str], *, is_named: bool) -> Failure | N
     lines = [line for line in _decisive_lines(failure) if without_place(line) not in told]
     if is_named:
         lines = [one_line(line, _CODE_CHARS) for line in lines[:1] if failure.steps]
-    if not lines:
+    if not lines and (is_named or any(failure.lines)):
         return None
     label = one_line(failure.label, _BRIEF_LABEL_CHARS)
     return failure.model_copy(update={"label": label, "lines": tuple(lines), "said": ""})
@@ -376,19 +362,13 @@ def _outcome(failure: Failure) -> str:
     if failure.is_answer:
         is_same = failure.times > 1
         return f"the same answer {failure.times} times" if is_same else "only a part was shown"
-    match failure.ending:
-        case "passed":
-            as_run = one_line(failure.later.removeprefix("$ "), _LABEL_CHARS)
-            return f"passed later as `{as_run}`" if as_run else "passed later"
-        case "failed":
-            return "failed in another way later"
-        case "declined":
-            return "refused by the user"
-        case "refused":
-            return "refused"
-        case "open":
-            since = ", ".join(PurePosixPath(path).name for path in failure.since[-_MOST_STEPS:])
-            return f"not tried again since {since} changed" if since else "open"
+    if failure.ending == "passed":
+        as_run = one_line(failure.later.removeprefix("$ "), _LABEL_CHARS)
+        return f"passed later as `{as_run}`" if as_run else "passed later"
+    since = ", ".join(PurePosixPath(path).name for path in failure.since[-_MOST_STEPS:])
+    if failure.ending == "open" and since:
+        return f"not tried again since {since} changed"
+    return _ENDINGS.get(failure.ending, failure.ending)
 
 
 def _is_named(failure: Failure, notes: Iterable[str]) -> bool:
@@ -401,31 +381,35 @@ def _is_named(failure: Failure, notes: Iterable[str]) -> bool:
     runs = _runs_of_label(failure.label)
     subjects = {run.words[-1] for run in runs if run.words}
     subjects |= {PurePosixPath(target).name for run in runs for target in run.targets} - {""}
-    texts = [without_place(line) for line in _decisive_lines(failure)] or [command]
-    messages = [set(_WORD.findall(text)) for text in texts]
+    texts = _messages(failure) or [command]
 
     def has(note: str) -> bool:
         said = set(map(str.lower, _WORD.findall(note)))
-        told = [[word for word in message if word.lower() in said] for message in messages]
-        shares = zip(messages, told, strict=True)
-        most = [
-            found for words, found in shares if words and len(found) >= _NAMED_SHARE * len(words)
-        ]
         is_sure = any(subject in note for subject in subjects)
-        return any(is_sure or any(map(_DECISIVE.search, found)) for found in most)
+        for words in map(set, map(_WORD.findall, texts)):
+            found = [word for word in words if word.lower() in said]
+            is_most = len(found) >= max(_NAMED_SHARE * len(words), 1)
+            if is_most and (is_sure or any(map(_DECISIVE.search, found))):
+                return True
+        return False
 
     return any(map(has, notes))
 
 
 def _decisive_lines(failure: Failure) -> list[str]:
-    """The lines that name the error of `failure`, else those that mention one."""
+    """The lines that name the error of `failure`, else those that mention one.
+
+    Of a command that the user refused they are its first ones.
+    """
+    if failure.ending == "declined":
+        return [*failure.lines[:_BRIEF_LINES]]
     naming = list(filter(names_error, failure.lines))
     return error_lines("\n".join(naming or failure.lines), _BRIEF_LINES)
 
 
-def _messages(lines: Sequence[str]) -> list[str]:
-    """What `lines` say, without places and numbers, which change from run to run."""
-    return [_NUMBER.sub("", without_place(line)) for line in lines]
+def _messages(failure: Failure) -> list[str]:
+    """The decisive lines without the places, which change from run to run."""
+    return list(map(without_place, _decisive_lines(failure)))
 
 
 def _plain(text: str) -> str:
@@ -511,7 +495,7 @@ def _shown_steps(steps: Sequence[str], failure: Failure) -> tuple[str, ...]:
 
 def _telling(steps: Sequence[str], failure: Failure) -> list[str]:
     """Those of `steps` that have an identifier or a quoted word of the error of `failure`."""
-    text = " ".join(map(without_place, _decisive_lines(failure)))
+    text = " ".join(_messages(failure))
     names = {word for word in _WORD.findall(text) if _DECISIVE.search(word) or f"'{word}'" in text}
     return [step for step in steps if any(name in step for name in names)]
 
