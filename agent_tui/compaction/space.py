@@ -7,11 +7,7 @@ from agent_tui.compaction.conversation import Conversation, folders_of, summary_
 from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces, keep_excerpts
 from agent_tui.compaction.curation.since import files_ahead, older_than_notes
-from agent_tui.compaction.plan import (
-    CompactionPlan,
-    choose_cut,
-    plan_cut,
-)
+from agent_tui.compaction.plan import CompactionPlan, choose_cut, plan_cut
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.compose import (
     FILES_SHARE,

@@ -48,10 +48,7 @@ from agent_tui.compaction.sections.task import (
     task_blocks,
     task_texts,
 )
-from agent_tui.compaction.sections.way import (
-    all_findings,
-    way_so_far,
-)
+from agent_tui.compaction.sections.way import all_findings, way_so_far
 from agent_tui.compaction.transcript import escape_tags, tag_blocks
 from agent_tui.messages import Job
 from agent_tui.sessions.entries import (

@@ -182,7 +182,8 @@ class FailureReader:
         """Note for each open failure what `event` changed or ran."""
         changed = [normalise_path(path, self._folders) for path in files_of(event).modified]
         command = event.output.action.command
-        step = _step(event, changed) if changed or _acts(command) else ""
+        is_check = is_looking_around(command) or is_test(command)
+        step = _step(event, changed) if changed or not is_check else ""
         touched = (*files_of(event).read, *changed, *(to for run in runs for to in run.targets))
         names = [name for path in touched if _FILE_NAME.fullmatch(name := PurePosixPath(path).name)]
         if not step:
@@ -303,15 +304,16 @@ def failures_that_fit(
 def _shorten(failure: Failure, told: Set[str], *, is_named: bool) -> Failure | None:
     """What of `failure` neither the notes nor the messages in `told` have; None if nothing is left.
 
-    If the notes name it, that is what was tried. A failed edit that soon passed taught nothing.
+    If the notes name it, that is what was tried, below the beginning of its message. A failed edit
+    that soon passed taught nothing.
     """
     if failure.ending == "passed" and not failure.is_answer and not failure.label.startswith("$ "):
         return None
     lines = [line for line in _decisive_lines(failure) if without_place(line) not in told]
-    if is_named:
-        lines = [one_line(line, _CODE_CHARS) for line in lines[:1] if failure.steps]
-    if not lines and (is_named or any(failure.lines)):
+    if not failure.steps and (is_named or (any(failure.lines) and not lines)):
         return None
+    if is_named:
+        lines = [one_line(without_place(line), _CODE_CHARS) for line in lines[:1]]
     label = one_line(failure.label, _BRIEF_LABEL_CHARS)
     return failure.model_copy(update={"label": label, "lines": tuple(lines), "said": ""})
 
@@ -448,10 +450,6 @@ def _ending_of(output: Output) -> Literal["open", "declined", "refused"]:
 def _names(failure: Failure, output: str = "") -> frozenset[str]:
     texts = (failure.label, *failure.lines, output)
     return frozenset(name for text in texts for name in _FILE_NAME.findall(text))
-
-
-def _acts(command: str) -> bool:
-    return bool(command) and not is_looking_around(command) and not is_test(command)
 
 
 def _is_similar(done: Sequence[CommandRun], failed: Sequence[CommandRun]) -> bool:
