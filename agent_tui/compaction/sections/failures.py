@@ -324,9 +324,10 @@ def has_failed(output: Output) -> bool:
     An exit code alone may be an answer: that lines differ, or that a check is still running. If the
     command hides that of its program, the form of the lines tells.
     """
-    if output.exit_code not in (None, 0) and output.text.strip():
-        return looks_like_error(output.text) or is_test(output.action.command)
     command, text = output.action.command, output.text
+    if output.exit_code not in (None, 0) and text.strip():
+        is_said = looks_like_error(text) or any(map(names_error, text.split("\n")))
+        return is_said or is_test(command)
     if output.has_failed or (is_test(command) and fails_tests(text)):
         return True
     return hides_exit_code(command) and not test_counts(text) and reports_error(text)

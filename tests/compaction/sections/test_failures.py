@@ -267,6 +267,11 @@ def test_an_exit_code_without_an_error_is_an_answer() -> None:
     assert len(open_errors(ran(failed, pending))) == 1
 
 
+def test_a_place_in_a_file_beside_an_exit_code_is_an_error() -> None:
+    assert len(open_errors(ran(("ruff check", "a.py:1:1: F401 `os` is unused", 1)))) == 1
+    assert open_errors(ran(("rg os", "a.py:1:import os", 1))) == ()
+
+
 def test_refusals_are_told_and_the_users_words_stand_among_the_users_messages(
     counter: TokenCounter,
 ) -> None:
@@ -581,3 +586,36 @@ def test_what_a_read_left_out_is_told_in_the_words_of_the_tool(counter: TokenCou
     (failure,) = failures(talk)
     (line,) = brief(talk, counter)
     assert line == f"- read a.ts: only a part was shown [recall {failure.entry_id}] {end}"
+
+
+def test_a_message_below_its_place_is_told_with_it(counter: TokenCounter) -> None:
+    talk = begun()
+    text = (
+        "Total errors: 2\nlib/a.ex:58:13:pattern_match\nThe pattern can never match.\n\nType:\n:e"
+    )
+    run(talk, "mix dialyzer", text, 2)
+    assert brief(talk, counter)[1] == (
+        "  lib/a.ex:58:13:pattern_match The pattern can never match."
+    )
+    talk = begun()
+    run(talk, "npm run lint", "src/a.ts:16:22 lint/unused ━━━━━━\n\n! Imports are unused.", 1)
+    assert brief(talk, counter)[1] == "  src/a.ts:16:22 lint/unused ! Imports are unused."
+
+
+def test_a_refusal_without_lines_stays_if_it_is_brief(counter: TokenCounter) -> None:
+    talk = begun()
+    declined = ToolDetails(ending="declined")
+    talk.tool("bash", {"command": "rm -r y"}, "The user declined.", is_error=True, details=declined)
+    (failure,) = failures(talk)
+    line = f"- $ rm -r y: refused by the user [recall {failure.entry_id}]"
+    assert brief(talk, counter) == [line]
+
+
+def test_what_was_tried_about_an_open_failure_is_passed_on(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "npx tsc", MISSING, 2)
+    change(talk, "/project/src/b.ts", "1", "2")
+    change(talk, "/project/src/a.ts", "x = settings", "x = this.settings")
+    earlier = failures(talk)
+    (again,) = failures(begun(), *earlier)
+    assert again.steps == ("edit a.ts: `x = settings` -> `x = this.settings`",)
