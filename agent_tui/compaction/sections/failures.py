@@ -52,6 +52,7 @@ _STEP_CHARS = 110
 _CODE_CHARS = 70
 _LOOKED_AT_CHARS = 20_000
 _FILE_NAME = re.compile(r"(?<![\w.-])[\w-][\w.-]*\.\w+")
+
 _NAMED_SHARE = 2 / 3
 """Notes name a failure if one of them has so many of the words of its message."""
 
