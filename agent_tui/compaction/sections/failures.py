@@ -225,9 +225,8 @@ class FailureReader:
             steps=tuple(one for one in dict.fromkeys(tried) if one != tried[0])[-_MOST_STEPS:],
             is_answer=True,
         )
-        known = [one.failure for one in self._found if one.failure.is_answer]
-        known = [one for one in known if one.label == tried[0]]
-        others = [one for one in self._found if one.failure not in known]
+        known = [one for one in self._found if one.failure.is_answer]
+        others = [one for one in self._found if one not in known or one.failure.label != tried[0]]
         self._found = [*others[1 - _MOST :], _Tracked(failure, ())]
 
     def _runs_of(self, output: Output) -> tuple[CommandRun, ...]:
@@ -327,8 +326,7 @@ def has_failed(output: Output) -> bool:
     """
     command, text = output.action.command, output.text
     if output.exit_code not in (None, 0) and text.strip():
-        is_said = looks_like_error(text) or any(map(names_error, text.split("\n")))
-        return is_said or is_test(command)
+        return looks_like_error(text) or is_test(command) or any(map(names_error, text.split("\n")))
     if output.has_failed or (is_test(command) and fails_tests(text)):
         return True
     return hides_exit_code(command) and not test_counts(text) and reports_error(text)
