@@ -61,7 +61,7 @@ class SpacePlanner:
         self._summary = conversation.summary
         choice = request.selection.choice
         self._has_notes = choice is not None and bool(choice.notes and choice.picks)
-        self._record = record = self._with_failures_of_now(conversation.record)
+        self._record = record = conversation.record
         self._room = room
         self._counter = counter
         self._folders = folders_of(request)
@@ -239,24 +239,6 @@ class SpacePlanner:
             )
         return sections.with_files(
             file for file in files if file.path not in self.kept.paths or file.path in needed
-        )
-
-    def _with_failures_of_now(self, record: WorkRecord) -> WorkRecord:
-        """`record` without failures that ended before an earlier compaction.
-
-        Beside a model's notes, only those are left that are open, or came after the notes.
-        """
-        choice, entries = self._request.selection.choice, [e.id for e in self._live.entries]
-        if self._has_notes and choice is not None and choice.through in entries:
-            entries = entries[entries.index(choice.through) + 1 :]
-        return replace(
-            record,
-            failures=tuple(
-                failure
-                for failure in record.failures
-                if failure.entry_id in entries
-                or (failure.ending == "open" and not (self._has_notes and failure.since))
-            ),
         )
 
     def _record_without(self, kept: frozenset[str]) -> WorkRecord:

@@ -129,6 +129,7 @@ class Failure(Stored):
     counts the same failure in a row. ``said`` is the model's next reply. ``steps`` is what was done
     until the same call passed, or failed in another way. ``since`` are files it names that changed
     later, ``later`` is another command that succeeded: a similar one, or one that shows the end.
+    ``is_answer``: the call succeeded, but only with a part of a file, or ``times`` with the same.
     """
 
     label: str
@@ -141,6 +142,7 @@ class Failure(Stored):
     steps: tuple[str, ...] = ()
     since: tuple[str, ...] = ()
     later: str = ""
+    is_answer: bool = False
 
 
 class RepositoryState(Stored):

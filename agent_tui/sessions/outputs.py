@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from agent_tui.messages import (
@@ -38,6 +38,18 @@ _NAMES_ERROR = re.compile(
 )
 """A line that says which error occurred or where, not only that one did."""
 
+_PLACE_ALONE = re.compile(r"^\W*[\w./@+-]*\w\.\w+[:(]\d+\S*(?:\s[^:]*[━─═]{3,})?$")
+"""A line with only a place in a file, perhaps with the name of a check: the message follows it."""
+
+_PLACE = re.compile(r"^\W*\S*\w\.\w+[:(]\d+[^\s:]*(?::\d+)*\S*:?\s+(?=\S)")
+
+_REPORTS_ERROR = re.compile(
+    r"^\W*(?:[\w./@+-]*\w\.\w+[:(]\d+\S*\s+)?(?:fatal )?error\b[^:\n]{0,20}: \S"
+    r"|^\W*(?:[a-z_]+\.)*[A-Z]\w*(?:Error|Exception)\b\W{0,2}\s\S",
+    re.MULTILINE,
+)
+"""A line with which compilers and runtimes begin an error, not one that only mentions it."""
+
 _SAYS_NOTHING = re.compile(
     r"^(?:[\[(]?(?:no output|(?:command |process )?exit(?:ed with)? (?:code|status) \d+)[\])]?"
     r"|</?\w+>(?:-?\d+</\w+>)?|[=_~^!-]{3,}.*[=_~^!-]{3,}|[\W_]+)$",
@@ -50,7 +62,7 @@ _ECHO = re.compile(r"(?:\[[\w:-]+\] )?[$>] \S")
 
 _SUBJECT_CHARS = 120
 _END_CHARS = 100
-"""Lines with the same end name the same error, with the path written in another way."""
+"""Messages with the same end name the same error, with the path written in another way."""
 
 _LONGEST_ERROR_LINE = 400
 """Longer lines are generated or minified text that happens to contain the word."""
@@ -75,6 +87,11 @@ _SOME_FAILED = re.compile(
 def looks_like_error(text: str) -> bool:
     """Whether a line of `text` mentions an error."""
     return bool(_ERROR_LINE.search(text))
+
+
+def reports_error(text: str) -> bool:
+    """Whether a line of `text` has the form in which compilers and runtimes report an error."""
+    return bool(_REPORTS_ERROR.search(text))
 
 
 def is_test(command: str) -> bool:
@@ -107,6 +124,16 @@ def fails_tests(output: str) -> bool:
     return bool(_SOME_FAILED.search(test_counts(output)))
 
 
+def names_error(line: str) -> bool:
+    """Whether `line` says which error occurred or where, not only that one did."""
+    return bool(_NAMES_ERROR.search(line))
+
+
+def without_place(line: str) -> str:
+    """The message in `line`, without the place of the error at its beginning."""
+    return _PLACE.sub("", line, count=1)
+
+
 def error_text(output: str) -> str:
     """The `error_lines` on one line."""
     return one_line(" | ".join(error_lines(output)), 300)
@@ -116,7 +143,8 @@ def error_lines(output: str, most: int = 3, *, around: int = 0) -> list[str]:
     """The lines that say what went wrong, in order.
 
     Those that name the error or begin with a place in a file have priority, the first and the last
-    of them; then the last ones that mention an error, or the end.
+    of them; then the last ones that mention an error, or the end. A message below its place is on
+    the same line.
 
     Args:
         output: What the action put out.
@@ -125,11 +153,12 @@ def error_lines(output: str, most: int = 3, *, around: int = 0) -> list[str]:
     """
     lines = [line.strip() for line in output[-20_000:].split("\n")]
     lines = [line for line in lines if line and not _SAYS_NOTHING.match(line)]
+    lines = _with_message(line for line in lines if not _ECHO.match(line)) or lines
     if not lines or _NO_ERROR.match(lines[0]) or _NO_ERROR.match(lines[-1]):
         return []
     distinct: dict[str, str] = {}
     for line in [line for line in lines if len(line) <= _LONGEST_ERROR_LINE] or lines:
-        distinct.setdefault(line[-_END_CHARS:], line)
+        distinct.setdefault(without_place(line)[-_END_CHARS:], line)
     short = list(distinct.values())
     naming = [at for at, line in enumerate(short) if _NAMES_ERROR.search(line)]
     last = most // 2
@@ -139,6 +168,17 @@ def error_lines(output: str, most: int = 3, *, around: int = 0) -> list[str]:
     first = min(chosen)
     chosen.update(range(max(first - around, 0), min(first + around + 1, len(short))))
     return [short[at] for at in sorted(chosen)]
+
+
+def _with_message(lines: Iterable[str]) -> list[str]:
+    """`lines`, each that has only a place joined with the message below it."""
+    joined = list[str]()
+    for line in lines:
+        if joined and _PLACE_ALONE.match(joined[-1]) and not _NAMES_ERROR.match(line):
+            joined[-1] = f"{joined[-1].rstrip('━─═ ')} {line}"
+        else:
+            joined.append(line)
+    return joined
 
 
 _EDITOR_COMMANDS: dict[str, ActionKind] = {

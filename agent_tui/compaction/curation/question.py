@@ -47,7 +47,7 @@ _SAID = "said-by-the-person"
 _STAYING = {
     _SAID: "the user's messages, reasons of refusals and answers to questions",
     "work-state": "the plan, items, commits and newest test results",
-    "failures": "open failures that your notes do not name, at most",
+    "failures": "error messages that your notes lack, what was tried and what cured them, at most",
 }
 """Blocks that code writes whatever a model chooses."""
 

@@ -137,6 +137,14 @@ def is_looking_around(command: str) -> bool:
 
 
 @lru_cache(maxsize=1_024)
+def hides_exit_code(command: str) -> bool:
+    """Whether the exit code of `command` is that of a program that only shows: ``make | tail``."""
+    programs = programs_run(command)
+    is_shown = bool(programs) and (programs[-1][0] in _PREPARING or _looks(*programs[-1]))
+    return is_shown and not is_looking_around(command)
+
+
+@lru_cache(maxsize=1_024)
 def leaves_files(command: str) -> bool:
     """Whether no program in `command` changes a file that the command does not name.
 

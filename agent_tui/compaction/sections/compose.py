@@ -78,7 +78,7 @@ RULES_SHARE = 0.5
 STATE_SHARE = 0.05
 FINDINGS_SHARE = 0.05
 FINDINGS_LEAST_TOKENS = 700
-FAILURES_SHARE = 0.10
+FAILURES_SHARE, NOTED_FAILURES_SHARE = 0.10, 0.05
 """In a small context, the share holds hardly a few sentences; twice the share is the limit."""
 
 FILES_SHARE = 0.60
@@ -406,8 +406,9 @@ def make_sections(
         [one for one in record.failures if one.entry_id not in kept],
         notes=notes,
         elsewhere=known,
-        room_tokens=int(fixed * FAILURES_SHARE),
+        room_tokens=int(fixed * (NOTED_FAILURES_SHARE if rooms.are_noted else FAILURES_SHARE)),
         counter=counter,
+        is_brief=rooms.are_noted,
     )
     chars = max(int(room_tokens * LISTS_SHARE * 4), min(_LEAST_LIST_CHARS, room_tokens))
     was_read = tuple(filter(is_of_the_work, record.ledger.read_files))

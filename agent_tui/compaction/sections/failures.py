@@ -1,8 +1,9 @@
 """Calls that failed: their errors, what followed, and which of them are still open."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Literal
 
@@ -10,10 +11,12 @@ from agent_tui.compaction.ledger.files import files_of, normalise_path
 from agent_tui.compaction.sections.commands import (
     CommandRun,
     covers_all,
+    hides_exit_code,
     is_looking_around,
     reaches,
     runs_of,
     without_folder,
+    without_view,
 )
 from agent_tui.compaction.sections.file_views import edits_in
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied
@@ -27,7 +30,10 @@ from agent_tui.sessions.outputs import (
     is_test,
     last_line,
     looks_like_error,
+    names_error,
+    reports_error,
     test_counts,
+    without_place,
 )
 from agent_tui.sessions.shell_files import programs_run
 from agent_tui.tokens import TokenCounter
@@ -38,24 +44,29 @@ _MOST_LINES = 4
 _END_LINES = 4
 """Of the text of a refused command, so many lines stay at each end."""
 
-_MOST_STEPS, _MOST_NOTED_STEPS = 3, 200
-_LABEL_CHARS = 140
+_MOST_STEPS, _MOST_NOTED_STEPS, _MOST_LOOKED = 3, 200, 2
+_LABEL_CHARS, _BRIEF_LABEL_CHARS = 140, 90
 _LINE_CHARS = 240
 _SAID_CHARS = 240
 _STEP_CHARS = 110
-_CODE_CHARS = 90
+_CODE_CHARS = 70
 _LOOKED_AT_CHARS = 20_000
 _FILE_NAME = re.compile(r"(?<![\w.-])[\w-][\w.-]*\.\w+")
-_NAMED_CHARS = 40
-"""A failure counts as named by notes that have so many characters of its error."""
+
+_NAMED_SHARE = 2 / 3
+"""Notes name a failure if one of them has so many of the words of its message."""
+
+_BRIEF_LINES = 2
+_LEAST_REPEATED, _ANSWER_CHARS = 3, 12
+"""The same answer so many times, of so many characters, without a change: a search in vain."""
 
 _NOTE = re.compile(r"\n(?=[-*#\d]|\s*\n)")
 """Between two points of notes."""
 
-_TOKEN = re.compile(r"[\w$][\w$./:-]*[\w$]")
-_DECISIVE = re.compile(r"[^\W\d].*\d|_|[a-z][A-Z]|::|:\d")
-_QUOTED = re.compile(r"(?<!\w)(['\"`])([^'\"`\n]{3,60})\1")
-_LONG_WORD = re.compile(r"[^\W\d]{4,}")
+_WORD = re.compile(r"[^\W\d]\w{3,}")
+_DECISIVE = re.compile(r"\d|_|[a-z][A-Z]")
+
+_ENDINGS = {"failed": "failed in another way later", "declined": "refused by the user"}
 
 
 @dataclass(slots=True)
@@ -110,8 +121,13 @@ class FailureReader:
             earlier: Failures, oldest first.
         """
         self._folders = folders
-        self._found = [_Tracked(one, _runs_of_label(one.label), _names(one)) for one in earlier]
+        self._found = [
+            _Tracked(one, _runs_of_label(one.label), _names(one), list(one.steps))
+            for one in earlier
+        ]
         self._unexplained: list[_Tracked] = []
+        self._looked: list[str] = []
+        self._answers: dict[str, list[str]] = {}
 
     def read(self, events: Iterable[HistoryEvent]) -> tuple[Failure, ...]:
         """The failures after `events`, oldest first."""
@@ -122,6 +138,9 @@ class FailureReader:
                 for one in self._unexplained:
                     one.update(said=one_line(event.text, _SAID_CHARS))
                 self._unexplained = []
+        for one in self._found:
+            if one.is_open and (telling := _telling(one.steps, one.failure)):
+                one.update(steps=_shown_steps(telling, one.failure))
         return tuple(one.failure for one in self._found)
 
     def _read(self, event: Done) -> None:
@@ -133,30 +152,28 @@ class FailureReader:
         if not has_failed(output) and not output.ending and not output.refusal:
             for one in self._found if output.exit_code in (None, 0) else ():
                 if one.is_open and one.is_solved_by(output.action.command, runs):
-                    label = self._label(output)
-                    later = label if label != one.failure.label else ""
-                    one.update(ending="passed", steps=_shown_steps(one.steps), later=later)
+                    label, steps = self._label(output), _shown_steps(one.steps, one.failure)
+                    is_same = without_view(label) == without_view(one.failure.label)
+                    one.update(ending="passed", steps=steps, later="" if is_same else label)
             self._note_step(event, runs)
+            self._note_answer(event)
         elif lines := _lines_of(output):
             self._add(event, runs, lines)
 
     def _add(self, event: Done, runs: tuple[CommandRun, ...], lines: tuple[str, ...]) -> None:
         output = event.output
         before = next((one for one in reversed(self._found) if one.runs == runs), None)
-        times, steps = 1, list[str]()
+        label, ending = self._label(output), _ending_of(output)
+        failure = Failure(label=label, lines=lines, entry_id=event.entry_id, ending=ending)
+        steps = list[str]()
         if before is not None and before.is_open:
-            if before.failure.lines == lines:
+            tried = _shown_steps(before.steps, before.failure)
+            if _messages(before.failure) == _messages(failure):
                 self._found.remove(before)
                 times, steps = before.failure.times + 1, before.steps
+                failure = failure.model_copy(update={"times": times, "steps": tried})
             else:
-                before.update(ending="failed", steps=_shown_steps(before.steps))
-        failure = Failure(
-            label=self._label(output),
-            lines=lines,
-            entry_id=event.entry_id,
-            times=times,
-            ending=_ending_of(output),
-        )
+                before.update(ending="failed", steps=tried)
         said = output.text[-_LOOKED_AT_CHARS:]
         new = _Tracked(failure, runs, _names(failure, said), steps, said)
         self._found = [*self._found[1 - _MOST :], new]
@@ -166,7 +183,16 @@ class FailureReader:
         """Note for each open failure what `event` changed or ran."""
         changed = [normalise_path(path, self._folders) for path in files_of(event).modified]
         command = event.output.action.command
-        step = _step(event, changed) if changed or _acts(command) else ""
+        is_check = is_looking_around(command) or is_test(command)
+        step = _step(event, changed) if changed or not is_check else ""
+        touched = (*files_of(event).read, *changed, *(to for run in runs for to in run.targets))
+        names = [name for path in touched if _FILE_NAME.fullmatch(name := PurePosixPath(path).name)]
+        if not step:
+            self._looked = [*dict.fromkeys((*self._looked, *names))]
+        elif looked := [one for one in self._looked if one not in names][-_MOST_LOOKED:]:
+            step += f" (after reading {', '.join(looked)})" if changed else ""
+        if step:
+            self._looked, self._answers = [], {}
         for one in self._found if step else ():
             if not one.is_open:
                 continue
@@ -176,6 +202,32 @@ class FailureReader:
                 one.steps.append(step)
             if command and not one.failure.later and _is_similar(runs, one.runs):
                 one.update(later=self._label(event.output))
+
+    def _note_answer(self, event: Done) -> None:
+        """Note what showed only a part of a file, or the same as before without a change."""
+        output, label = event.output, self._label(event.output)
+        answer = one_line(last_line(output.text), _LINE_CHARS)
+        if command := output.action.command:
+            tried, least = self._answers.setdefault(answer, []), _LEAST_REPEATED
+            tried.append(label)
+            is_lesson = is_looking_around(command) and len(answer) >= _ANSWER_CHARS
+        else:
+            tried, least = [label], 1
+            is_lesson = output.action.kind == "read" and output.is_truncated
+        if not is_lesson or len(tried) < least:
+            return
+        failure = Failure(
+            label=tried[0],
+            lines=(answer,),
+            entry_id=event.entry_id,
+            times=len(tried),
+            ending="passed",
+            steps=tuple(one for one in dict.fromkeys(tried) if one != tried[0])[-_MOST_STEPS:],
+            is_answer=True,
+        )
+        known = [one for one in self._found if one.failure.is_answer]
+        others = [one for one in self._found if one not in known or one.failure.label != tried[0]]
+        self._found = [*others[1 - _MOST :], _Tracked(failure, ())]
 
     def _runs_of(self, output: Output) -> tuple[CommandRun, ...]:
         action = output.action
@@ -203,20 +255,12 @@ def open_errors(
             way.
         folders: Paths of the working folder.
     """
-    return lines_of_open(FailureReader(folders, map(failure_of_line, earlier)).read(events))
-
-
-def lines_of_open(failures: Iterable[Failure]) -> tuple[str, ...]:
-    """The open ones of `failures`, each as ``$ command => message``."""
+    parts = (line.partition(" => ") for line in earlier)
+    known = (Failure(label=label, lines=(message,)) for label, _, message in parts)
+    failures = FailureReader(folders, known).read(events)
     found = [one for one in failures if one.ending == "open" and not one.since]
     lines = (f"{one.label} => {error_text(chr(10).join(one.lines))}" for one in found)
     return tuple(lines)[-MOST_OPEN:]
-
-
-def failure_of_line(line: str) -> Failure:
-    """The failure that a line of `lines_of_open` describes."""
-    label, _, message = line.partition(" => ")
-    return Failure(label=label, lines=(message,))
 
 
 def failures_that_fit(
@@ -226,6 +270,7 @@ def failures_that_fit(
     elsewhere: str,
     room_tokens: int,
     counter: TokenCounter,
+    is_brief: bool = False,
 ) -> list[str]:
     """A few lines for each failure that fits, the newest first.
 
@@ -233,31 +278,58 @@ def failures_that_fit(
 
     Args:
         failures: Oldest first.
-        notes: A model's notes; a failure that they name is left out.
+        notes: A model's notes; of a failure that they name, at most what was tried is told.
         elsewhere: Text that is in the context anyway; replies that it has are not repeated.
         room_tokens: Limit of all together.
         counter: Counts their tokens.
+        is_brief: Whether each has only what names its error, and what was done about it.
     """
     noted, known = [_plain(note) for note in _NOTE.split(notes)], _plain(elsewhere)
-    taken: dict[int, list[str]] = {}
-    places = [at for at, one in enumerate(failures) if not _is_named(one, noted)]
-    for at in sorted(places, key=lambda at: (_rank(failures[at]), -at)):
-        lines = list(_lines(failures[at], known))
+    taken, told = dict[int, list[str]](), set[str]()
+    ranks = {at: (_is_named(one, noted), _rank(one)) for at, one in enumerate(failures)}
+    for at in sorted(ranks, key=lambda at: (ranks[at], -at)):
+        is_named, failure = ranks[at][0], failures[at]
+        shown = _shorten(failure, told, is_named=is_named) if is_brief else failure
+        if shown is None or (is_named and not is_brief):
+            continue
+        lines = list(_lines(shown, known))
         tokens = counter.count_text("\n".join(lines)) + 1
         if tokens <= room_tokens:
             taken[at] = lines
+            told.update(map(without_place, shown.lines))
             room_tokens -= tokens
     return [line for at in sorted(taken, reverse=True) for line in taken[at]]
+
+
+def _shorten(failure: Failure, told: Set[str], *, is_named: bool) -> Failure | None:
+    """What of `failure` neither the notes nor the messages in `told` have; None if nothing is left.
+
+    If the notes name it, that is what was tried, below the beginning of its message. A failed edit
+    that soon passed taught nothing.
+    """
+    if failure.ending == "passed" and not failure.is_answer and not failure.label.startswith("$ "):
+        return None
+    lines = [line for line in _decisive_lines(failure) if without_place(line) not in told]
+    if not failure.steps and (is_named or (any(failure.lines) and not lines)):
+        return None
+    if is_named:
+        lines = [one_line(without_place(line), _CODE_CHARS) for line in lines[:1]]
+    label = one_line(failure.label, _BRIEF_LABEL_CHARS)
+    return failure.model_copy(update={"label": label, "lines": tuple(lines), "said": ""})
 
 
 def has_failed(output: Output) -> bool:
     """Whether the action failed, as its program, its error or its count of tests says.
 
-    An exit code alone may be an answer: that lines differ, or that a check is still running.
+    An exit code alone may be an answer: that lines differ, or that a check is still running. If the
+    command hides that of its program, the form of the lines tells.
     """
-    if output.exit_code not in (None, 0) and output.text.strip():
-        return looks_like_error(output.text) or is_test(output.action.command)
-    return output.has_failed or (is_test(output.action.command) and fails_tests(output.text))
+    command, text = output.action.command, output.text
+    if output.exit_code not in (None, 0) and text.strip():
+        return looks_like_error(text) or is_test(command) or any(map(names_error, text.split("\n")))
+    if output.has_failed or (is_test(command) and fails_tests(text)):
+        return True
+    return hides_exit_code(command) and not test_counts(text) and reports_error(text)
 
 
 def _rank(failure: Failure) -> int:
@@ -267,78 +339,79 @@ def _rank(failure: Failure) -> int:
 
 
 def _lines(failure: Failure, known: str) -> Iterator[str]:
-    times = f" failed {failure.times} times" if failure.times > 1 else ""
-    since = ", ".join(PurePosixPath(path).name for path in failure.since[-_MOST_STEPS:])
-    as_run = failure.later.removeprefix("$ ")
-    match failure.ending:
-        case "passed":
-            then = (
-                f"passed later as `{one_line(as_run, _LABEL_CHARS)}`" if as_run else "passed later"
-            )
-        case "failed":
-            then = "failed in another way later"
-        case "declined":
-            then = "refused by the user"
-        case "refused":
-            then = "refused"
-        case "open":
-            then = f"not tried again since {since} changed" if since else "open"
+    then = _outcome(failure)
+    times = f" failed {failure.times} times" if failure.times > 1 and not failure.is_answer else ""
     mark = f" {recall_mark(failure.entry_id)}" if failure.entry_id else ""
     if not failure.label.startswith("$ ") and failure.ending in ("passed", "failed"):
         tool, _, path = failure.label.partition(" ")
         what = f"{tool} {PurePosixPath(path).name}".strip()
-        yield f"- {what}{times}: {then}{mark} {one_line(' '.join(failure.lines), _CODE_CHARS)}"
+        chars = _LINE_CHARS if failure.is_answer else _CODE_CHARS
+        yield f"- {what}{times}: {then}{mark} {one_line(' '.join(failure.lines), chars)}"
         return
     yield f"- {one_line(failure.label, _LABEL_CHARS)}{times}: {then}{mark}"
     yield from (f"  {line}" for line in failure.lines if line)
     if failure.said and _plain(failure.said).rstrip("…") not in known:
         yield f"  you replied: {failure.said}"
     if failure.steps:
-        what = "until then" if failure.ending == "passed" else "tried"
-        yield f"  {what}: {'; '.join(failure.steps)}"
+        is_solved = failure.ending == "passed" and not failure.is_answer
+        yield f"  {'until then' if is_solved else 'tried'}: {'; '.join(failure.steps)}"
     if failure.later and failure.ending == "open":
         yield f"  a similar command later: {failure.later}"
 
 
+def _outcome(failure: Failure) -> str:
+    """How `failure` ended."""
+    if failure.is_answer:
+        is_same = failure.times > 1
+        return f"the same answer {failure.times} times" if is_same else "only a part was shown"
+    if failure.ending == "passed":
+        as_run = one_line(failure.later.removeprefix("$ "), _LABEL_CHARS)
+        return f"passed later as `{as_run}`" if as_run else "passed later"
+    since = ", ".join(PurePosixPath(path).name for path in failure.since[-_MOST_STEPS:])
+    if failure.ending == "open" and since:
+        return f"not tried again since {since} changed"
+    return _ENDINGS.get(failure.ending, failure.ending)
+
+
 def _is_named(failure: Failure, notes: Iterable[str]) -> bool:
-    """Whether one of `notes` tells of `failure`, in its own words or in those of the error.
+    """Whether one of `notes` has a message of `failure`: most of its words.
 
-    It has a long piece of the error, or two of its decisive tokens, such as an exception class, the
-    id of a test or the place in a file; or one of them, or most words of a line, beside the name of
-    what was run or of its target.
+    Plain words count only beside the name of what was run or of its target, an error code, or an
+    identifier. The place of the error and the name of the command alone name nothing.
     """
-    command = _plain(failure.label.removeprefix("$ "))
-    lines = [line for line in map(_plain, failure.lines) if line]
-    places = [(line, word.start()) for line in lines for word in re.finditer(r"\S+", line)]
-    parts = [line[at : at + _NAMED_CHARS] for line, at in places]
-    parts = [part for part in parts if len(part) == _NAMED_CHARS] or ([] if lines else [command])
-    decisive = {token for line in lines for token in _decisive_tokens(line)}
-    decisive = {token for token in decisive if token not in command}
-    words = [set(map(str.lower, _LONG_WORD.findall(line))) for line in lines]
+    command = failure.label.removeprefix("$ ")
     runs = _runs_of_label(failure.label)
-    subjects = {run.words[-1] for run in runs}
+    subjects = {run.words[-1] for run in runs if run.words}
     subjects |= {PurePosixPath(target).name for run in runs for target in run.targets} - {""}
+    texts = _messages(failure) or [command]
 
-    def tells(note: str) -> bool:
-        if any(part in note for part in parts):
-            return True
-        found = sum(token in note for token in decisive)
-        if found > 1 or not any(subject in note for subject in subjects):
-            return found > 1
-        said = set(map(str.lower, _LONG_WORD.findall(note)))
-        told = (3 * len(line & said) >= 2 * len(line) for line in words if len(line) > 1)
-        return found > 0 or any(told)
+    def has(note: str) -> bool:
+        said = set(map(str.lower, _WORD.findall(note)))
+        is_sure = any(subject in note for subject in subjects)
+        for words in map(set, map(_WORD.findall, texts)):
+            found = [word for word in words if word.lower() in said]
+            is_most = len(found) >= max(_NAMED_SHARE * len(words), 1)
+            if is_most and (is_sure or any(map(_DECISIVE.search, found))):
+                return True
+        return False
 
-    return any(map(tells, notes))
+    return any(map(has, notes))
 
 
-def _decisive_tokens(line: str) -> Iterator[str]:
-    """What tells the error in `line` from others, without the paths of files."""
-    for token in (*_TOKEN.findall(line), *(text for _, text in _QUOTED.findall(line))):
-        if (_DECISIVE.search(token) or f"'{token}'" in line) and not (
-            "/" in token and ":" not in token
-        ):
-            yield token.rpartition("::")[2]
+def _decisive_lines(failure: Failure) -> list[str]:
+    """The lines that name the error of `failure`, else those that mention one.
+
+    Of a command that the user refused they are its first ones.
+    """
+    if failure.ending == "declined":
+        return [*failure.lines[:_BRIEF_LINES]]
+    naming = list(filter(names_error, failure.lines))
+    return error_lines("\n".join(naming or failure.lines), _BRIEF_LINES)
+
+
+def _messages(failure: Failure) -> list[str]:
+    """The decisive lines without the places, which change from run to run."""
+    return list(map(without_place, _decisive_lines(failure)))
 
 
 def _plain(text: str) -> str:
@@ -379,10 +452,6 @@ def _names(failure: Failure, output: str = "") -> frozenset[str]:
     return frozenset(name for text in texts for name in _FILE_NAME.findall(text))
 
 
-def _acts(command: str) -> bool:
-    return bool(command) and not is_looking_around(command) and not is_test(command)
-
-
 def _is_similar(done: Sequence[CommandRun], failed: Sequence[CommandRun]) -> bool:
     """Whether all that failed ran again, with other options or on other targets."""
     return bool(failed) and all(
@@ -410,13 +479,23 @@ def _change(old: str, new: str) -> str:
     return " -> ".join(f"`{text}`" if text else "nothing" for text in shown)
 
 
-def _shown_steps(steps: Sequence[str]) -> tuple[str, ...]:
-    """The first and the last of `steps`."""
+def _shown_steps(steps: Sequence[str], failure: Failure) -> tuple[str, ...]:
+    """Of `steps` those that name what the error of `failure` names, then the last and first."""
     distinct = list(dict.fromkeys(steps))
-    if len(distinct) <= _MOST_STEPS:
-        return tuple(distinct)
-    first = _MOST_STEPS - 1
-    return (*distinct[:first], "…", distinct[-1])
+    telling = [distinct.index(step) for step in _telling(distinct, failure)]
+    numbers = range(len(distinct))
+    order = dict.fromkeys((*telling[1 - _MOST_STEPS :], *numbers[-1:], *numbers))
+    places = sorted([*order][:_MOST_STEPS])
+    gaps = (("…",) * (at - before > 1) for before, at in pairwise([-1, *places]))
+    shown = zip(gaps, places, strict=True)
+    return tuple(step for gap, at in shown for step in (*gap, distinct[at]))
+
+
+def _telling(steps: Sequence[str], failure: Failure) -> list[str]:
+    """Those of `steps` that have an identifier or a quoted word of the error of `failure`."""
+    text = " ".join(_messages(failure))
+    names = {word for word in _WORD.findall(text) if _DECISIVE.search(word) or f"'{word}'" in text}
+    return [step for step in steps if any(name in step for name in names)]
 
 
 def _runs_of_label(label: str) -> tuple[CommandRun, ...]:

@@ -164,7 +164,7 @@ def test_a_task_of_an_earlier_session_can_be_chosen(talk: Talk, counter: TokenCo
     assert "the task 12 1-21, " in ask.text
 
 
-def test_beside_notes_stand_failures_that_are_open_or_newer(counter: TokenCounter) -> None:
+def test_beside_notes_stand_failures_that_they_do_not_name(counter: TokenCounter) -> None:
     talk = Talk()
     talk.user("Please mend the parser of a.py.")
     talk.tool("read", {"path": "a.py"}, numbered(LINES))
@@ -181,7 +181,8 @@ def test_beside_notes_stand_failures_that_are_open_or_newer(counter: TokenCounte
     request = request_of(talk)
     through = talk.path[-1].id
     (file,) = (p for p in ask_of(request, counter=counter).pieces if p.path == "a.py")
-    choice = KeepChoice(GOOD, (Pick(file, ((1, 5),)),), MODEL, through)
+    notes = f"{GOOD}\n- make two: the second part is broken"
+    choice = KeepChoice(notes, (Pick(file, ((1, 5),)),), MODEL, through)
     run("make three", "error: the third part is broken", 2)
     run("make three", "done")
     for number in range(40):
@@ -192,7 +193,7 @@ def test_beside_notes_stand_failures_that_are_open_or_newer(counter: TokenCounte
     assert [f"the {n} part" in alone for n in ("first", "second", "third")] == [True] * 3
     noted = make_draft(replace(after, selection=Selection(choice=choice)), counter=counter)
     shown = noted.after_notes
-    assert [f"the {n} part" in shown for n in ("first", "second", "third")] == [False, True, True]
+    assert [f"the {n} part" in shown for n in ("first", "second", "third")] == [True, False, True]
 
 
 async def test_a_document_of_the_task_that_was_chosen_does_not_stand_twice(

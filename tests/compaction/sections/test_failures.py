@@ -267,6 +267,11 @@ def test_an_exit_code_without_an_error_is_an_answer() -> None:
     assert len(open_errors(ran(failed, pending))) == 1
 
 
+def test_a_place_in_a_file_beside_an_exit_code_is_an_error() -> None:
+    assert len(open_errors(ran(("ruff check", "a.py:1:1: F401 `os` is unused", 1)))) == 1
+    assert open_errors(ran(("rg os", "a.py:1:import os", 1))) == ()
+
+
 def test_refusals_are_told_and_the_users_words_stand_among_the_users_messages(
     counter: TokenCounter,
 ) -> None:
@@ -305,9 +310,28 @@ def test_what_the_notes_name_is_not_told_again(counter: TokenCounter) -> None:
         ("pytest a.py", "E   KeyError: 'port'", "- a.py: `KeyError` on the port, mended", True),
         ("pytest a.py", "E   KeyError: 'port'", "- `pytest a.py` passes", False),
         ("pytest a.py", "E   KeyError: 'port'", "- KeyError\n- `pytest a.py` passes", False),
-        ("pytest tests", "FAILED t/a.py::test_b - assert 1 == 2", "- test_b in tests fails", True),
+        ("pytest tests", "FAILED t/a.py::test_b - assert 1 == 2", "- test_b in tests fails", False),
+        ("pytest tests", "FAILED t/a.py::test_b - assert 1 == 2", "- FAILED test_b in tests", True),
         ("pytest tests", "FAILED t/a.py::test_b - assert 1 == 2", "- tests: test_c fails", False),
-        ("npm run check", "src/a.ts(5,3): error TS2339: no 'tokensAfter'", "- check: TS2339", True),
+        (
+            "npm run check",
+            "src/a.ts(5,3): error TS2339: no 'tokensAfter'",
+            "- check: TS2339",
+            False,
+        ),
+        ("npm run check", "src/a.ts(5,3): error TS2339: no 'tokensAfter'", "- tokensAfter", False),
+        (
+            "npm run check",
+            "src/a.ts(5,3): error TS2339: no 'tokensAfter'",
+            "- the error TS2339 on `tokensAfter`: field removed",
+            True,
+        ),
+        (
+            "npm run check",
+            "packages/coding-agent/src/core/agent-session.ts(5,3): error: cannot find 'join'",
+            "- check: `packages/coding-agent/src/core/agent-session.ts` is done",
+            False,
+        ),
         ("npm run check", "src/a.ts(5,3): error TS2339: no 'tokensAfter'", "- check, a.ts", False),
         ("make all", "lib/a.c:12: error: expected a bracket", "- a bracket was expected", False),
         ("make all", "lib/a.c:12: error: expected a bracket", "- all: bracket expected", True),
@@ -440,3 +464,158 @@ def test_a_failed_call_names_its_file_in_the_working_folder() -> None:
     talk.tool("edit", {"path": "src/a.py", "old": "a", "new": "b"}, "Edited.")
     (failure,) = FailureReader(FOLDERS).read(read_history(talk.path))
     assert failure.ending == "passed"
+
+
+def brief(talk: Talk, counter: TokenCounter, notes: str = "", room: int = 2_000) -> list[str]:
+    return failures_that_fit(
+        failures(talk), notes=notes, elsewhere="", room_tokens=room, counter=counter, is_brief=True
+    )
+
+
+MISSING = "src/a.ts(5,3): error TS2663: Cannot find name 'settings'."
+
+
+@each_row(
+    ("command", "output", "has_error"),
+    [
+        ("npx tsc --noEmit 2>&1 | head -80", MISSING, True),
+        ("npx tsc --noEmit 2>&1 | head -80", "src/a.ts: 5 files, no error", False),
+        ("npx tsc --noEmit", MISSING, False),
+        ("mix test | tail", "** (BadMapError) expected a map, got:", True),
+        ("mix test | tail", "ValueError: logged on purpose\n3 tests, 0 failures", False),
+        ("gcc a.c 2>&1 | tail", "a.c:3:1: warning: unused", False),
+        ("gcc a.c 2>&1; echo done", "a.c:3:1: fatal error: b.h: No such file\ndone", True),
+        ("cat build.log | head", MISSING, False),
+    ],
+)
+def test_the_form_of_the_lines_tells_a_failure_whose_exit_code_is_hidden(
+    command: str, output: str, has_error: bool
+) -> None:
+    assert bool(open_errors(ran((command, output, 0)))) is has_error
+
+
+def test_a_brief_failure_has_its_message_and_what_cured_it(counter: TokenCounter) -> None:
+    talk = begun()
+    noise = "> tsc --noEmit\n\nChecked 3 files.\n"
+    end = "\nnpm error location /project"
+    run(talk, "npm run check", f"{noise}../{MISSING}\n{MISSING}{end}", 2)
+    talk.reply("I see.")
+    for number in range(4):
+        change(talk, f"/project/src/{number}.ts", "1", "2")
+    run(talk, "grep -n settings docs/README.md", "3: use this.settings")
+    change(talk, "/project/src/a.ts", "x = settings", "x = this.settings")
+    change(talk, "/project/src/b.ts", "1", "2")
+    run(talk, "npm run check", "ok")
+    (failure,) = failures(talk)
+    assert brief(talk, counter) == [
+        f"- $ npm run check: passed later [recall {failure.entry_id}]",
+        f"  ../{MISSING}",
+        "  until then: edit 0.ts: `1` -> `2`; …; edit a.ts: `x = settings` -> `x = this.settings`"
+        " (after reading README.md); edit b.ts: `1` -> `2`",
+    ]
+
+
+def test_beside_notes_that_name_it_only_what_was_tried_is_told(counter: TokenCounter) -> None:
+    first, _ = (line for line in told(mended(), counter) if line.startswith("- "))
+    notes = "- pytest: `TypeError: None` on a missing key"
+    assert brief(mended(), counter, notes)[:3] == [
+        first,
+        "  E TypeError: None",
+        "  until then: edit a.py: `d.get('x')` -> `d.get('x', 0)`; $ pip install six",
+    ]
+    talk = begun()
+    run(talk, "make", "error: no rule for the target", 2)
+    assert brief(talk, counter, "- make: no rule for the target") == []
+
+
+def test_a_failed_edit_that_passed_is_no_lesson(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("edit", {"path": "/project/a.py"}, "error: text not found", is_error=True)
+    change(talk, "/project/a.py", "1", "2")
+    assert len(told(talk, counter)) == 1
+    assert brief(talk, counter) == []
+
+
+def test_a_message_is_told_once(counter: TokenCounter) -> None:
+    talk = begun()
+    for line in ("error: no rule for all", "error: no rule for all\nerror: no rule for b"):
+        run(talk, "make", line, 2)
+    lines = brief(talk, counter)
+    assert len([line for line in lines if line.strip() == "error: no rule for all"]) == 1
+
+
+def test_the_same_message_at_another_line_is_the_same_failure(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "npx tsc", "src/a.ts(5,3): error TS2304: Cannot find name 'join'.", 2)
+    change(talk, "/project/src/a.ts", "join(x)", "path.join(x)")
+    run(talk, "npx tsc", "src/a.ts(9,3): error TS2304: Cannot find name 'join'.", 2)
+    (failure,) = failures(talk)
+    assert (failure.times, failure.ending) == (2, "open")
+    assert brief(talk, counter)[1:] == [
+        "  src/a.ts(9,3): error TS2304: Cannot find name 'join'.",
+        "  tried: edit a.ts: `join(x)` -> `path.join(x)`",
+    ]
+
+
+def test_the_same_answer_again_and_again_is_a_search_in_vain(counter: TokenCounter) -> None:
+    clean = "On branch main\nnothing to commit, working tree clean"
+    talk = begun()
+    for command in ("git status", "git status", "git -C . status", "git status -u"):
+        run(talk, command, clean)
+    run(talk, "git check-ignore -v a.md", ".gitignore:52:docs")
+    (failure,) = failures(talk)
+    assert told(talk, counter) == [
+        f"- $ git status: the same answer 4 times [recall {failure.entry_id}]",
+        "  nothing to commit, working tree clean",
+        "  tried: $ git -C . status; $ git status -u",
+    ]
+    assert open_errors(read_history(talk.path)) == ()
+    talk = begun()
+    for number in range(4):
+        change(talk, "/project/a.py", f"{number}", f"{number + 1}")
+        run(talk, "git status", clean)
+    assert failures(talk) == ()
+
+
+def test_what_a_read_left_out_is_told_in_the_words_of_the_tool(counter: TokenCounter) -> None:
+    talk = begun()
+    end = "[Showing lines 1-1603 of 2377 (50.0KB limit). Use offset=1604 to continue]"
+    details = ToolDetails.model_validate({"truncated": True})
+    for _ in range(2):
+        talk.tool("read", {"path": "/project/a.ts"}, f"import x\n\n{end}", details=details)
+    (failure,) = failures(talk)
+    (line,) = brief(talk, counter)
+    assert line == f"- read a.ts: only a part was shown [recall {failure.entry_id}] {end}"
+
+
+def test_a_message_below_its_place_is_told_with_it(counter: TokenCounter) -> None:
+    talk = begun()
+    text = (
+        "Total errors: 2\nlib/a.ex:58:13:pattern_match\nThe pattern can never match.\n\nType:\n:e"
+    )
+    run(talk, "mix dialyzer", text, 2)
+    assert brief(talk, counter)[1] == (
+        "  lib/a.ex:58:13:pattern_match The pattern can never match."
+    )
+    talk = begun()
+    run(talk, "npm run lint", "src/a.ts:16:22 lint/unused ━━━━━━\n\n! Imports are unused.", 1)
+    assert brief(talk, counter)[1] == "  src/a.ts:16:22 lint/unused ! Imports are unused."
+
+
+def test_a_refusal_without_lines_stays_if_it_is_brief(counter: TokenCounter) -> None:
+    talk = begun()
+    declined = ToolDetails(ending="declined")
+    talk.tool("bash", {"command": "rm -r y"}, "The user declined.", is_error=True, details=declined)
+    (failure,) = failures(talk)
+    line = f"- $ rm -r y: refused by the user [recall {failure.entry_id}]"
+    assert brief(talk, counter) == [line]
+
+
+def test_what_was_tried_about_an_open_failure_is_passed_on(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "npx tsc", MISSING, 2)
+    change(talk, "/project/src/b.ts", "1", "2")
+    change(talk, "/project/src/a.ts", "x = settings", "x = this.settings")
+    earlier = failures(talk)
+    (again,) = failures(begun(), *earlier)
+    assert again.steps == ("edit a.ts: `x = settings` -> `x = this.settings`",)
