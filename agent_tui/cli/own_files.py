@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, distributions
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -81,7 +82,9 @@ def find_shared_files() -> list[Path]:
         places.update(Path(str(found.locate_file(name))) for name in names)
     files = {path for place in places for path in _files_at(place)}
     shared = {path for path in files if _is_shared(path)}
-    return sorted(shared.union(filter(_has_second_name, _files_of_environment(packages))))
+    interpreter = [real_path(Path(sys.executable))] if sys.executable else []
+    others = chain(_files_of_environment(packages), interpreter)
+    return sorted(shared.union(filter(_has_second_name, others)))
 
 
 def _files_of_environment(packages: Path) -> Iterator[Path]:

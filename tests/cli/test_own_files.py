@@ -62,6 +62,7 @@ def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
     monkeypatch.setattr(sys, "path", [str(made.packages)])
     monkeypatch.setattr(sys, "prefix", str(made.prefix))
     monkeypatch.setattr(sys, "base_prefix", "/usr")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     monkeypatch.setenv("AGENT_TUI_HOME", str(tmp_path / "own"))
     return made
 
@@ -185,3 +186,11 @@ def test_without_an_environment_the_systems_files_keep_their_names(
     own_files.separate_own_files()
     assert file.stat().st_nlink == 2
     assert environment.shared() == {"other"}
+
+
+def test_an_interpreter_elsewhere_gets_no_second_name(environment: Environment, tmp_path: Path):
+    interpreter = tmp_path / "python"
+    interpreter.write_text("")
+    (tmp_path / "pkgs-python").hardlink_to(interpreter)
+    own_files.separate_own_files()
+    assert interpreter.stat().st_nlink == 1
