@@ -16,7 +16,8 @@ _NO_NETWORK: Final = re.compile(
     r"could not resolve|name or service not known|temporary failure in name resolution"
     r"|network is unreachable|no route to host|ENOTFOUND|EAI_AGAIN|ENETUNREACH|getaddrinfo"
     r"|failed to lookup address|no address associated|nodename nor servname|dial tcp: lookup"
-    r"|No matching distribution found|Tunnel connection failed|CONNECT tunnel failed",
+    r"|No matching distribution found"
+    r"|(?:Tunnel connection failed|CONNECT tunnel failed)(?!\D{0,12}424)",  # allowed, not reached
     re.IGNORECASE,
 )
 _GIT_CONFIG: Final = re.compile(

@@ -12,6 +12,7 @@ HOME = "/home/ada"
         ("curl: (6) Could not resolve host: example.org", "hosts that are allowed"),
         ("npm ERR! getaddrinfo EAI_AGAIN registry", "hosts that are allowed"),
         ("curl: (56) CONNECT tunnel failed, response 403", "hosts that are allowed"),
+        ("curl: (56) CONNECT tunnel failed, response 424", ""),
         (
             "curl: (7) Failed to connect to 127.0.0.1 port 5432: Couldn't connect",
             "its own loopback",
