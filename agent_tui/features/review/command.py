@@ -126,7 +126,7 @@ async def _send(front: Front, actions: ReviewActions, state: ReviewState) -> Non
 
 def _say_nothing(front: Front, found: Review) -> None:
     other = " /diff git shows what is not committed." if found.what == "session" else ""
-    front.say(f"Nothing changed {found.title}.{other}")
+    front.say(" ".join(filter(None, (f"Nothing changed {found.title}.{other}", found.left_out))))
 
 
 @contextmanager
@@ -151,6 +151,8 @@ def review_page(review: Review) -> Page:
     known = {change.name for change in review.changes}
     if rows := tuple(_comment_rows([row for row in comments if row[1].path not in known])):
         sections.append(PageSection("Other files", rows))
+    if review.left_out:
+        sections.append(PageSection("", (("", review.left_out),)))
     return Page(f"Changes {review.title}", tuple(sections))
 
 

@@ -354,7 +354,7 @@ class ReviewScreen(Modal[None]):
         change, hunk = self._present_change(), self._hunk
         if change is None:
             return
-        done = await self._actions.stage(change, change.hunks if hunk is None else (hunk,))
+        done = await self._actions.stage(change, hunk)
         what = change.name if hunk is None else "The hunk"
         self._tell(f"{what} is {done}. {'C commits.' if done == 'staged' else ''}".rstrip())
         await self.reload()
