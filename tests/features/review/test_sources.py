@@ -252,6 +252,7 @@ async def test_comments_are_written_and_sent_by_lines(stage: Stage):
         ("/comment a.py Why?", "Give a place"),
         ("/comment a.py:99 Why?", "no line 99"),
         ("/comment keep 4", "no comment 4"),
+        ("/comment keep 1", "Comment 1 is sent already"),
     ):
         await print_command(runtime, listed_services(), line, "text", out=out, err=err)
         assert why in out.getvalue() + err.getvalue()
