@@ -285,7 +285,7 @@ class AgentApp(App[UiOutcome]):
     def suspend(self) -> Generator[None]:
         """Release the terminal to another program inside a ``with`` block.
 
-        Textual takes it back only if the block raises nothing, so it is not shown what it raises.
+        Textual takes it back only if the block raises nothing, so it never sees what that raises.
         """
         with ExitStack() as stack:
             self.window.terminal.leave()

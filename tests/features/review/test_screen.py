@@ -187,6 +187,31 @@ async def test_a_comment_that_is_left_is_there_again_and_returns_to_the_prompt(t
         await ui.until(lambda: ui.text == "Why not")
 
 
+async def test_a_git_that_cannot_be_started_is_said_and_the_message_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_words: object, **_options: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    stage, drafts = Stage(tmp_path), list[str]()
+    module = "agent_tui.features.review.screen"
+    monkeypatch.setattr(
+        f"{module}.edit_text", lambda draft, _edit: drafts.append(draft) or "Say three"
+    )
+    monkeypatch.setattr(f"{module}.subprocess.run", fail)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        monkeypatch.setattr(ui.app, "suspend", nullcontext)
+        git(stage.workspace, "init", "-q")
+        await ui.send("Change it.")
+        git(stage.workspace, "add", "new.py")
+        await opened(ui)
+        for count in (1, 2):
+            await ui.pilot.press("C")
+            await ui.until(lambda count=count: len(ui.toasts) == count)
+        assert ui.toasts[-1] == "Git cannot be started: No such file or directory."
+        assert drafts[-1].startswith("Say three\n")
+
+
 async def test_an_editor_that_fails_commits_nothing_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
