@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.tools.files.diffs import after_diff, before_diff
+from agent_tui.tools.files.diffs import before_diff
 
 Side: TypeAlias = Literal["old", "new"]
 Sign: TypeAlias = Literal[" ", "-", "+"]
@@ -249,11 +249,6 @@ def _grouped(
 def without_hunk(after: str, hunk: Hunk) -> str | None:
     """`after` with `hunk` taken back; None if its lines are not there."""
     return before_diff(after, hunk.diff, is_exact=True)
-
-
-def with_hunk(before: str, hunk: Hunk) -> str | None:
-    """`before` with `hunk` applied; None if the lines it replaces are not there."""
-    return after_diff(before, hunk.diff, is_exact=True)
 
 
 def pair_renames(changes: Iterable[FileChange]) -> list[FileChange]:

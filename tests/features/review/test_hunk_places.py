@@ -68,6 +68,12 @@ def test_equal_lines_are_staged_not_unstaged():
     assert switch(new, old, new, hunk) == old
 
 
+def test_a_line_added_at_the_end_is_not_added_twice():
+    old, new = ["a\n", "b\n", "c\n"], ["a\n", "b\n", "c\n", "d\n"]
+    assert applied(new, old, new) == [True]
+    assert applied(old, old, new) == [False]
+
+
 def test_other_lines_of_the_index_stay():
     old = [f"{n}\n" for n in range(30)]
     new = [*old[:20], "new\n", *old[20:]]
