@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -283,13 +283,17 @@ class AgentApp(App[UiOutcome]):
 
     @contextmanager
     def suspend(self) -> Generator[None]:
-        """Release the terminal to another program inside a ``with`` block."""
-        self.window.terminal.leave()
-        try:
-            with super().suspend():
-                yield
-        finally:
-            self.window.terminal.enter()
+        """Release the terminal to another program inside a ``with`` block.
+
+        Textual takes it back only if the block raises nothing, so it never sees what that raises.
+        """
+        with ExitStack() as stack:
+            self.window.terminal.leave()
+            stack.callback(self.window.terminal.enter)
+            suspension = super().suspend()
+            suspension.__enter__()
+            stack.callback(suspension.__exit__, None, None, None)
+            yield
 
     def notify(
         self,

@@ -166,13 +166,16 @@ class ScreenFront:
         """Ask in a field above the chat."""
         from agent_tui.ui.screens.choice import LineInputScreen
 
+        keep = question.keep_unsent
         screen = LineInputScreen(
             question.title,
             question.about,
             question.present,
             empty_means=question.empty_means,
             is_selected=not question.is_edited,
-            keep_unsent=lambda draft: self._window.prompt.put_before((draft,)),
+            keep_unsent=lambda draft: (
+                keep(draft.sent_text) if keep else self._window.prompt.put_before((draft,))
+            ),
         )
         return await self._window.ask(screen)
 

@@ -120,7 +120,7 @@ def edit_file(app: App[ReturnT], file: Path, line: int = 0) -> bool:
     """Suspend the screen and open `file` in the user's editor, at `line`: see `editor_command`.
 
     Returns:
-        Whether the editor succeeded; reports if it could not be started.
+        Whether the editor succeeded; reports if it did not.
     """
     try:
         command = editor_command(os.environ)
@@ -133,4 +133,6 @@ def edit_file(app: App[ReturnT], file: Path, line: int = 0) -> bool:
         app.notify(str(error), severity="error", markup=False)
         return False
     app.refresh()
+    if exit_code:
+        app.notify(f"The editor ended with exit code {exit_code}.", severity="warning")
     return exit_code == 0

@@ -7,6 +7,7 @@ from threading import Event
 
 import pytest
 from textual import events
+from textual.drivers.headless_driver import HeadlessDriver
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -886,3 +887,20 @@ async def test_choosing_a_tiny_model_says_that_it_is_for_trying(tmp_path: Path):
         await ui.send(f"/model {LOCAL.name}")
         told = f"{LOCAL.name} is only for trying the program"
         assert any(notice.startswith(told) for notice in ui.notices)
+
+
+async def test_an_editor_that_cannot_be_started_leaves_the_screen_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("VISUAL", str(tmp_path / "missing"))
+    done: list[str] = []
+    monkeypatch.setattr(HeadlessDriver, "can_suspend", property(lambda _driver: True))
+    for name in ("suspend_application_mode", "resume_application_mode"):
+        monkeypatch.setattr(HeadlessDriver, name, lambda _driver, name=name: done.append(name))
+    async with running_app(tmp_path) as ui:
+        await ui.write("draft")
+        await ui.pilot.press("ctrl+g")
+        await ui.until(lambda: ui.toasts)
+        assert "cannot be started" in ui.toasts[-1]
+        assert done == ["suspend_application_mode", "resume_application_mode"]
+        assert ui.text == "draft"

@@ -118,6 +118,8 @@ class TextQuestion:
         present: The initial text; may be empty.
         empty_means: What an empty answer does.
         is_edited: Whether the user changes the initial text rather than replaces it.
+        keep_unsent: Given what was written when the user leaves without an answer. None: a screen
+            puts it in the prompt.
     """
 
     title: str
@@ -125,6 +127,7 @@ class TextQuestion:
     present: str
     empty_means: str
     is_edited: bool = False
+    keep_unsent: Callable[[str], object] | None = None
 
 
 class HeldAnswers:

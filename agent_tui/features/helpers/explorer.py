@@ -12,6 +12,7 @@ from agent_tui.agent.prompt.fitted_prompt import PromptFitter
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import open_conversation
 from agent_tui.agent.turn.user_message import NewMessage
+from agent_tui.commands.core.short_words import count_text
 from agent_tui.config.model_addresses import display_address
 from agent_tui.durations import format_duration
 from agent_tui.errors import AgentTuiError, ToolError
@@ -228,7 +229,7 @@ def _output(
     text = "\n\n".join(filter(None, [kept.text, "\n".join(f"({note})" for note in notes)]))
     tokens = run.usage.context_tokens
     price = f", ${run.usage.cost.total:.2f}" if run.usage.cost.total else ""
-    summary = f"{run.requests} steps, {tokens:,} tokens{price}"
+    summary = f"{count_text(run.requests, 'step')}, {tokens:,} tokens{price}"
     is_error = ending.outcome != "done" and not answer
     return ToolOutput(text or "(no answer)", ToolDetails(summary=summary), is_error=is_error)
 

@@ -11,9 +11,7 @@ from agent_tui.features.review.changes import (
     FileChange,
     Hunk,
     HunkLine,
-    is_applied,
     text_of,
-    with_hunk,
     without_hunk,
 )
 from agent_tui.features.review.comments import (
@@ -25,24 +23,22 @@ from agent_tui.features.review.comments import (
     reviewed_entry,
 )
 from agent_tui.features.review.sources import ReviewLoader, name_of
+from agent_tui.features.review.staging import Staging
 from agent_tui.messages import AssistantMessage, ToolResultMessage
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.entries import CustomEntry, Entry, MessageEntry, new_entry_id
 from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import FileVersion, Restore, RestorePlan
-from agent_tui.tools.files.versions import FILE, store_version, version_of
-from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, order_git
+from agent_tui.tools.files.versions import FILE, LINK, store_version, version_of
+from agent_tui.tools.git.command import GitSilentError, git_argv
 from agent_tui.tools.git.status import read_staged
-from agent_tui.tools.git.trees import read_blobs
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _TOOK_BACK = "(The user took this change in {name} back:\n{lines}Read the file again to edit it.)"
 _CALL_RUNS = "A call or a compaction is running, and may change files. Try again when it has ended."
 _NOT_AS_SHOWN = "This change is no longer as it was shown. Look at it again."
-_NOT_IN_INDEX = (
-    "Git's index has other lines there than the file had before: stage it with git add -p."
-)
+_ANOTHER_KIND = "{name} was a file and is a link now, or the opposite: take all its changes back."
 
 
 class ReviewActions:
@@ -151,58 +147,34 @@ class ReviewActions:
             raise AgentTuiError(_NOT_AS_SHOWN)
         version = FileVersion()
         if wanted is not None:
-            content, mode = wanted.encode("utf-8"), present.mode or FILE
+            content = wanted.encode("utf-8")
+            mode = _mode_for(fresh, content, present.mode)
             version = store_version(content, mode, conversation.kept_files)
         return RestorePlan((Restore(str(path), present, version),))
 
     # Git
 
-    async def stage(self, change: FileChange, hunks: Sequence[Hunk]) -> str:
-        """Stage `hunks` of a file, or unstage them if they are staged; returns what was done.
+    async def stage(self, change: FileChange, hunk: Hunk | None = None) -> str:
+        """Stage a file or a `hunk` of it, or unstage what is staged; returns what was done.
 
         Raises:
-            AgentTuiError: They are not as shown, git does not run here or refuses, or its index has
-                other lines there.
+            AgentTuiError: The hunk is not as shown, git does not run here or refuses, or the hunk
+                cannot be staged alone.
         """
         fresh = await self._loader.reload(change)
-        if any(fresh.find(hunk.key) is None for hunk in hunks):
+        if hunk is not None and fresh.find(hunk.key) is None:
             raise AgentTuiError(_NOT_AS_SHOWN)
         root, name = await self._loader.place_in_git(change.path)
+        staging = Staging(self._keeper, root, self._environ)
         try:
-            mode, text = await self._indexed(root, name)
-            staged, is_undone = _restage(text, hunks)
-            is_gone = not staged and (change.before if is_undone else change.after) is None
-            await self._write_index(root, name, mode or _mode_of(change.path), staged, is_gone)
+            if hunk is not None:
+                return await staging.switch_hunk(name, fresh, hunk)
+            names = [name]
+            if change.was_path is not None:
+                names.append((await self._loader.place_in_git(change.was_path))[1])
+            return await staging.switch_files(names)
         except GitSilentError as error:
             raise AgentTuiError(f"Git did not stage it: {error}.") from error
-        return "unstaged" if is_undone else "staged"
-
-    async def _indexed(self, root: Path, name: str) -> tuple[str, str]:
-        """Mode and text of a file in the index; both empty if it is not there."""
-        listing = git_argv("ls-files", "--stage", "-z", "--", f":(top,literal){name}")
-        answer = await ask_git(self._keeper, listing, root, self._environ)
-        if not answer:
-            return "", ""
-        mode, blob, stage = answer.split(b"\t")[0].decode("ascii").split(" ")
-        if stage != "0":
-            raise GitSilentError("the file is in conflict")
-        content = await read_blobs(self._keeper, root, [blob], self._environ)
-        text = text_of(content.get(blob))
-        if text is None or blob not in content:
-            raise GitSilentError("its index has no text of the file")
-        return mode, text
-
-    async def _write_index(
-        self, root: Path, name: str, mode: str, text: str, is_gone: bool
-    ) -> None:
-        write = git_argv("hash-object", "-w", "--stdin")
-        content = text.encode("utf-8")
-        answer = await order_git(self._keeper, write, root, self._environ, stdin=content)
-        blob = answer.decode("ascii").strip()
-        row = f"0 {'0' * len(blob)}" if is_gone else f"{mode} {blob}"
-        update = git_argv("update-index", "-z", "--index-info")
-        line = f"{row}\t{name}\0".encode("utf-8", "surrogateescape")
-        await order_git(self._keeper, update, root, self._environ, stdin=line)
 
     async def staged(self) -> tuple[Path, list[str]]:
         """The top of the repository, and the staged files.
@@ -231,6 +203,25 @@ class ReviewActions:
         return self._runtime.services.person_environ
 
 
+def _mode_for(change: FileChange, content: bytes, present: int) -> int:
+    """The mode of the file at `change` with `content`; as before if that is all as before.
+
+    Args:
+        change: The change.
+        content: What it is to contain.
+        present: Its mode now; 0 if it is not there.
+
+    Raises:
+        AgentTuiError: It would have some lines of a file and some of a link.
+    """
+    if content == change.before:
+        return change.before_mode or present or FILE
+    modes = {present, change.before_mode} - {0}
+    if len(modes) > 1 and LINK in modes:
+        raise AgentTuiError(_ANOTHER_KIND.format(name=change.name))
+    return present or change.before_mode or FILE
+
+
 def has_open_calls(path: Sequence[Entry]) -> bool:
     """Whether calls of the newest reply on `path` have no result yet."""
     is_open: set[str] = set()
@@ -248,30 +239,3 @@ def has_open_calls(path: Sequence[Entry]) -> bool:
 def _quoted(line: HunkLine) -> str:
     """A line as the model reads it, with its number."""
     return f"    {line.new or line.old}| {line.sign}{line.text.removesuffix(chr(10))}\n"
-
-
-def _restage(text: str, hunks: Sequence[Hunk]) -> tuple[str, bool]:
-    """The text of the index with `hunks`, or without them if it has them all.
-
-    Raises:
-        AgentTuiError: It has other lines there.
-    """
-    staged = text
-    for hunk in reversed(hunks):
-        if not is_applied(staged, hunk):
-            staged = _done(with_hunk(staged, hunk))
-    if staged != text:
-        return staged, False
-    for hunk in reversed(hunks):
-        staged = _done(without_hunk(staged, hunk))
-    return staged, True
-
-
-def _done(text: str | None) -> str:
-    if text is None:
-        raise AgentTuiError(_NOT_IN_INDEX)
-    return text
-
-
-def _mode_of(path: Path) -> str:
-    return f"{version_of(path).mode or FILE:o}"

@@ -3,12 +3,12 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.tools.files.diffs import after_diff, before_diff
+from agent_tui.tools.files.diffs import before_diff
 
 Side: TypeAlias = Literal["old", "new"]
 Sign: TypeAlias = Literal[" ", "-", "+"]
@@ -80,6 +80,8 @@ class FileChange:
         hunks: What changed in it; none for a binary file.
         counts: Numbers of added and removed lines.
         digest: That of the present content, which a mark of the user's is bound to.
+        was_path: Where it was, if it was renamed.
+        before_mode: Its mode before, as in git; 0 if it is not known.
     """
 
     name: str
@@ -91,6 +93,8 @@ class FileChange:
     hunks: tuple[Hunk, ...] = field(default=(), repr=False)
     counts: tuple[int, int] = (0, 0)
     digest: str = ""
+    was_path: Path | None = None
+    before_mode: int = 0
 
     @property
     def kind(self) -> str:
@@ -124,10 +128,11 @@ def file_change(
     before: bytes | None,
     after: bytes | None,
     *,
-    was: str = "",
+    renamed: FileChange | None = None,
     note: str = "",
+    before_mode: int = 0,
 ) -> FileChange:
-    """The change of a file, with its hunks."""
+    """The change of a file, with its hunks; `renamed` is the removed file that it was."""
     old, new = text_of(before), text_of(after)
     hunks: tuple[Hunk, ...] = ()
     if old is None or new is None:
@@ -137,7 +142,32 @@ def file_change(
     signs = Counter(line.sign for hunk in hunks for line in hunk.lines)
     content = b"-" if after is None else b"+" + after
     digest = hashlib.sha256(content).hexdigest()[:16]
-    return FileChange(name, path, before, after, was, note, hunks, (signs["+"], signs["-"]), digest)
+    return FileChange(
+        name,
+        path,
+        before,
+        after,
+        renamed.name if renamed else "",
+        note,
+        hunks,
+        (signs["+"], signs["-"]),
+        digest,
+        renamed.path if renamed else None,
+        renamed.before_mode if renamed else before_mode,
+    )
+
+
+def with_present(change: FileChange, after: bytes | None, note: str) -> FileChange:
+    """`change` with another present content."""
+    made = file_change(
+        change.name,
+        change.path,
+        change.before,
+        after,
+        note=note,
+        before_mode=change.before_mode,
+    )
+    return replace(made, was=change.was, was_path=change.was_path)
 
 
 def text_of(content: bytes | None) -> str | None:
@@ -221,22 +251,6 @@ def without_hunk(after: str, hunk: Hunk) -> str | None:
     return before_diff(after, hunk.diff, is_exact=True)
 
 
-def with_hunk(before: str, hunk: Hunk) -> str | None:
-    """`before` with `hunk` applied; None if the lines it replaces are not there."""
-    return after_diff(before, hunk.diff, is_exact=True)
-
-
-def is_applied(text: str, hunk: Hunk) -> bool:
-    """Whether `text` has the lines after `hunk`, not those before it.
-
-    One may contain the other, as at the end of a file. Then the longer one counts.
-    """
-    signs = Counter(line.sign for line in hunk.lines)
-    if signs["+"] > signs["-"]:
-        return without_hunk(text, hunk) is not None
-    return with_hunk(text, hunk) is None and without_hunk(text, hunk) is not None
-
-
 def pair_renames(changes: Iterable[FileChange]) -> list[FileChange]:
     """`changes` in order of name, a removed and an added file that are alike made one."""
     found = sorted(changes, key=lambda change: change.name)
@@ -254,7 +268,7 @@ def pair_renames(changes: Iterable[FileChange]) -> list[FileChange]:
             pairs[name] = was
     by_name = {one.name: one for one in gone}
     return [
-        file_change(one.name, one.path, by_name[was].before, one.after, was=was)
+        file_change(one.name, one.path, by_name[was].before, one.after, renamed=by_name[was])
         if (was := pairs.get(one.name))
         else one
         for one in found

@@ -102,6 +102,9 @@ async def comment(front: Front, argument: str) -> None:
             chosen = list(state.comments.values())[int(act[2]) - 1 : int(act[2])]
             if not chosen:
                 raise UsageError(f"There is no comment {act[2]}.", "/diff lists them.")
+            if act[1] == "keep" and chosen[0].state in ("sent", "resolved"):
+                why = f"Comment {act[2]} is {chosen[0].state} already."
+                raise UsageError(why, "/comment FILE:LINE TEXT writes another.")
             changed = chosen[0].model_copy(update={"state": _ACTS[act[1]]})
             actions.keep(state, changed)
             front.say(f"Comment {act[2]} on {changed.place}: {changed.state}.")
@@ -126,7 +129,8 @@ async def _send(front: Front, actions: ReviewActions, state: ReviewState) -> Non
 
 def _say_nothing(front: Front, found: Review) -> None:
     other = " /diff git shows what is not committed." if found.what == "session" else ""
-    front.say(f"Nothing changed {found.title}.{other}")
+    left_out = f" {found.left_out}" if found.left_out else ""
+    front.say(f"Nothing changed {found.title}.{other}{safe_text(left_out, keep_newlines=False)}")
 
 
 @contextmanager
@@ -151,6 +155,8 @@ def review_page(review: Review) -> Page:
     known = {change.name for change in review.changes}
     if rows := tuple(_comment_rows([row for row in comments if row[1].path not in known])):
         sections.append(PageSection("Other files", rows))
+    if review.left_out:
+        sections.append(PageSection("", (("", safe_text(review.left_out, keep_newlines=False)),)))
     return Page(f"Changes {review.title}", tuple(sections))
 
 

@@ -12,7 +12,7 @@ from agent_tui.commands.core.short_words import count_text
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import Notice, TurnFinished
 from agent_tui.features.review.changes import FileChange
-from agent_tui.features.review.comments import comment_entry, comment_on
+from agent_tui.features.review.comments import Comment, comment_entry, comment_on
 from agent_tui.features.review.sources import Review
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.entries import new_entry_id
@@ -37,10 +37,24 @@ Answer "No findings." if you find nothing.
 _LEFT_OUT: Final = "(Its diff is left out because of its size: read the file.)"
 
 
-class Finding(NamedTuple):
-    """What a helper found: the file, the first and the last line, and the text."""
+_FINDING: Final = (
+    r"[-*\s(`\[]*(?:\d+[.)]?\s+)?[-*\s(`\[]*(?:\./)?({names})[`*_\]]*(?::|,?\s+[Ll]ines?\s+)"
+    r"(\d+)(?::\d+)?(?:[-\u2013](\d+)(?::\d+)?)?[`*_)\]]*(?:[:\s]+|$)[*_]*\s*(.*)"
+)
+"""A file, its line or lines with their columns, and a text, with the marks of Markdown."""
 
-    change: FileChange
+_OTHER_NAME: Final = r"[^\s:`*\[(]*[./][^\s:`*]*[^\s:`*.]"
+"""A file that is not among the changes, as findings name one."""
+
+
+class Finding(NamedTuple):
+    """What a helper found: the file, the first and the last line, and the text.
+
+    `change` is None if the file is not among the changes.
+    """
+
+    name: str
+    change: FileChange | None
     first: int
     last: int
     text: str
@@ -64,11 +78,10 @@ async def review_by_helper(runtime: AgentRuntime, review: Review, emit: Emit) ->
         return
     found = list(read_findings(answer, review.changes))
     taken = set(review.state.comments)
-    for change, first, last, text in found:
-        comment = comment_on(change, "new", first, last, text, new_entry_id(taken))
+    for one in found:
+        comment = _comment_of(one, new_entry_id(taken))
         taken.add(comment.id)
-        told = comment.model_copy(update={"by": _BY, "state": "found"})
-        runtime.conversation.log.append(comment_entry(told))
+        runtime.conversation.log.append(comment_entry(comment))
     spent = f" ({cost})" if cost else ""
     if found:
         shown = count_text(len(found), "finding")
@@ -123,7 +136,7 @@ def read_findings(answer: str, changes: Sequence[FileChange]) -> Iterator[Findin
     """The findings in an answer. Lines below a finding belong to it, up to a blank one."""
     by_name = {change.name: change for change in changes}
     names = "|".join(map(re.escape, sorted(by_name, key=len, reverse=True)))
-    pattern = re.compile(rf"[-*\s\d.)`]*(?:\./)?({names})`?:(\d+)(?:-(\d+))?`?[:\s]+(.*)")
+    pattern = re.compile(_FINDING.format(names=f"{names}|{_OTHER_NAME}"))
     found: Finding | None = None
     for line in (*answer.splitlines(), "") if by_name else ():
         match = pattern.match(line)
@@ -136,4 +149,25 @@ def read_findings(answer: str, changes: Sequence[FileChange]) -> Iterator[Findin
         if match is not None:
             first = int(match[2])
             last = max(int(match[3] or first), first)
-            found = Finding(by_name[match[1]], first, last, match[4].strip("` "))
+            text = _without_open_marks(match[4].strip())
+            found = Finding(match[1], by_name.get(match[1]), first, last, text)
+
+
+def _without_open_marks(text: str) -> str:
+    """`text` without a mark of Markdown at its end that was opened before it."""
+    for mark in ("`", "**"):
+        if text.count(mark) % 2:
+            text = text.removesuffix(mark)
+    return text
+
+
+def _comment_of(found: Finding, comment_id: str) -> Comment:
+    """The comment; its text names lines that the file does not have."""
+    comment = Comment(id=comment_id, path=found.name, text=found.text)
+    if found.change is not None:
+        comment = comment_on(found.change, "new", found.first, found.last, found.text, comment_id)
+    if not comment.lines and found.first:
+        lines = f"Lines {found.first}-{found.last}" if found.last > found.first else ""
+        text = f"{lines or f'Line {found.first}'}: {found.text}"
+        comment = comment.model_copy(update={"text": text})
+    return comment.model_copy(update={"by": _BY, "state": "found"})

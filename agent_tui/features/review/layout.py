@@ -44,7 +44,12 @@ class _Placed:
 
 
 def lay_out(
-    changes: Sequence[FileChange], state: ReviewState, folded: Collection[str], *, is_split: bool
+    changes: Sequence[FileChange],
+    state: ReviewState,
+    folded: Collection[str],
+    *,
+    is_split: bool,
+    left_out: str = "",
 ) -> list[Item]:
     """All items in order.
 
@@ -53,6 +58,7 @@ def lay_out(
         state: The comments.
         folded: Names of files whose hunks are not shown.
         is_split: Whether old and new lines are side by side.
+        left_out: What changed and is not shown; empty for nothing.
     """
     items: list[Item] = []
     comments = state.shown()
@@ -63,6 +69,8 @@ def lay_out(
             items += _file_items(number, change, own, is_split)
     if not changes:
         items.append(Item("note", text="Nothing changed here."))
+    if left_out:
+        items.append(Item("note", text=left_out))
     known = {change.name for change in changes}
     if left := [one for one in comments if one.path not in known and one.state != "resolved"]:
         items.append(Item("note", text="Comments on files that are not among these changes"))

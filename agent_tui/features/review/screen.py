@@ -121,6 +121,7 @@ class ReviewScreen(Modal[None]):
         self.review = review
         self._seen: object = None
         self._uncommitted = ""
+        self._drafts: dict[str, str] = {}
 
     # Drawing
 
@@ -243,11 +244,14 @@ class ReviewScreen(Modal[None]):
             self._view.fold(change.name, is_folded=change.name not in self._view.folded)
 
     def action_leave(self) -> None:
-        """End a selection, or close."""
+        """End a selection, or close; comments that were not finished return to the prompt."""
         if self._view.mark is not None:
             self._view.move(self._view.cursor)
-        else:
-            self.dismiss(None)
+            return
+        with self._front.hold_answers() as held:
+            for text in self._drafts.values():
+                held.add(text)
+        self.dismiss(None)
 
     # Comments
 
@@ -257,6 +261,7 @@ class ReviewScreen(Modal[None]):
 
     async def _write_comment(self) -> None:
         old, change = self._comment, self._change
+        draft_of = old.id if old is not None else ""
         if old is None and change is None:
             return
         if old is None and change is not None:
@@ -266,8 +271,18 @@ class ReviewScreen(Modal[None]):
             old = comment_on(change, side, first, last, "", comment_id)
         assert old is not None
         about = old.lines[0].strip() if old.lines else "the whole file"
-        question = TextQuestion(f"Comment on {old.place}", about, old.text, "", is_edited=True)
+        draft_of = draft_of or old.place
+        question = TextQuestion(
+            f"Comment on {old.place}",
+            about,
+            self._drafts.get(draft_of, old.text),
+            "",
+            is_edited=True,
+            keep_unsent=lambda draft: self._drafts.update({draft_of: draft}),
+        )
         text = await self._front.ask_text(question)
+        if text is not None:
+            self._drafts.pop(draft_of, None)
         if text:
             changed = {"text": text, "state": "open", "by": "" if old.text != text else old.by}
             self._actions.keep(self.review.state, old.model_copy(update=changed))
@@ -354,7 +369,7 @@ class ReviewScreen(Modal[None]):
         change, hunk = self._present_change(), self._hunk
         if change is None:
             return
-        done = await self._actions.stage(change, change.hunks if hunk is None else (hunk,))
+        done = await self._actions.stage(change, hunk)
         what = change.name if hunk is None else "The hunk"
         self._tell(f"{what} is {done}. {'C commits.' if done == 'staged' else ''}".rstrip())
         await self.reload()
@@ -371,7 +386,9 @@ class ReviewScreen(Modal[None]):
         listed = "".join(f"#   {safe_text(name, keep_newlines=False)}\n" for name in names)
         draft = f"{self._uncommitted}\n\n{_REMARK}\n{listed}"
         written = edit_text(draft.rstrip("\n"), lambda file: edit_file(self.app, file))
-        lines = [line for line in (written or "").splitlines() if not line.startswith("#")]
+        if written is None:
+            return  # the editor failed, which was said
+        lines = [line for line in written.splitlines() if not line.startswith("#")]
         if not (message := "\n".join(lines).strip()):
             self._tell("Not committed: the message is empty.", is_problem=True)
             return
@@ -398,6 +415,9 @@ class ReviewScreen(Modal[None]):
                         wait_for_enter()
             except SuspendNotSupported as error:
                 raise AgentTuiError("This terminal cannot run git in its place.") from error
+            except OSError as error:
+                self._uncommitted = message
+                raise AgentTuiError(f"Git cannot be started: {error.strerror}.") from error
         return done.returncode == 0
 
     def action_edit(self) -> None:

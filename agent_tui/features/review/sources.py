@@ -15,11 +15,11 @@ from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.features.review.changes import (
     FileChange,
     file_change,
-    is_applied,
     pair_renames,
-    text_of,
+    with_present,
 )
 from agent_tui.features.review.comments import ReviewState, read_state
+from agent_tui.features.review.staging import find_staged, read_checked_out
 from agent_tui.messages import UserMessage
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import is_folder, path_from, real_path, resolve_path
@@ -42,11 +42,12 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 _MOST_FILE_BYTES: Final = 5_000_000
 _UNREADABLE: Final = "cannot be read"
 _NOT_STORED: Final = "the earlier content was not stored"
+_MOST_NAMED = 5
 _LAST, _SESSION = "since your last message", "in this session"
 _GIT = "since the last commit"
 
-MakeChange: TypeAlias = Callable[[Path, bytes | None, bytes | None, str], FileChange]
-"""Makes the change of a file from its contents before and after, and a note."""
+MakeChange: TypeAlias = Callable[[Path, bytes | None, bytes | None, str, int], FileChange]
+"""Makes the change of a file from its contents before and after, a note, and its mode before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,9 @@ class Review:
         changes: The files.
         state: Comments and marks.
         is_present: Whether the changed files are as they are in the folder now.
-        staged: The hunks that are staged, by the names of their files and their keys.
+        staged: The hunks that are staged, by the names of their files and their keys; of a file
+            without hunks, an empty key.
+        left_out: What changed and is not shown; empty for nothing.
     """
 
     what: str
@@ -68,6 +71,7 @@ class Review:
     state: ReviewState
     is_present: bool = True
     staged: frozenset[tuple[str, str]] = frozenset()
+    left_out: str = ""
 
 
 class ReviewLoader:
@@ -105,16 +109,37 @@ class ReviewLoader:
     async def _staged(self, review: Review) -> frozenset[tuple[str, str]]:
         root, _ = await self.place_in_git(review.changes[0].path)
         files = await read_staged(self._keeper, root, self._environ)
-        ids = [file.after_id for file in files if file.after_id]
+        ids = [one for file in files for one in (file.before_id, file.after_id) if one]
         blobs = await read_blobs(self._keeper, root, ids, self._environ)
-        texts = {root / file.name: text_of(blobs.get(file.after_id)) for file in files}
-        return frozenset(
-            (change.name, hunk.key)
-            for change in review.changes
-            if (text := texts.get(change.path)) is not None
-            for hunk in change.hunks
-            if is_applied(text, hunk)
-        )
+        by_path = {root / file.name: file for file in files}
+        staged: set[tuple[str, str]] = set()
+        for change in review.changes:
+            if (file := by_path.get(change.path)) is None:
+                continue
+            head, index = [
+                await self._as_checked_out(root, file.name, blob, blobs, change.after)
+                for blob in (file.before_id, file.after_id)
+            ]
+            keys = find_staged(change, index, head) if change.hunks else ("",)
+            staged |= {(change.name, key) for key in keys}
+        return frozenset(staged)
+
+    async def _as_checked_out(
+        self,
+        root: Path,
+        name: str,
+        blob: str,
+        blobs: Mapping[str, bytes],
+        present: bytes | None,
+    ) -> bytes | None:
+        """The content of `blob`, with the line ends of `present` if git converts them."""
+        content = blobs.get(blob)
+        if content is None or b"\r\n" in content or b"\r\n" not in (present or b""):
+            return content
+        try:
+            return await read_checked_out(self._keeper, root, blob, name, self._environ)
+        except GitSilentError:
+            return content
 
     async def _load(self, what: str) -> Review:
         history = self._runtime.history()
@@ -141,9 +166,7 @@ class ReviewLoader:
     async def reload(self, change: FileChange) -> FileChange:
         """`change` with the present content of its file."""
         after, note = await asyncio.to_thread(read_present, change.path)
-        return file_change(
-            change.name, change.path, change.before, after, was=change.was, note=note
-        )
+        return with_present(change, after, note)
 
     async def present_file(self, written: str) -> FileChange:
         """The file that the user names, as it is now.
@@ -192,8 +215,8 @@ class ReviewLoader:
 
     async def _uncommitted(self, what: str, state: ReviewState) -> Review:
         root = await self.top_of(self._runtime.conversation.cwd)
-        changes = await self._against(root, "")
-        return Review(what, _GIT, changes, state)
+        changes, left_out = await self._against(root, "")
+        return Review(what, _GIT, changes, state, left_out=left_out)
 
     async def _worktree(self, what: str, name: str, state: ReviewState) -> Review:
         main = main_folder(real_path(self._runtime.conversation.cwd))
@@ -203,35 +226,40 @@ class ReviewLoader:
             names = ", ".join(one.name for one in known if one.exists) or "none"
             raise UsageError(f"There is no worktree {name!r}.", f"Worktrees here: {names}.")
         root = await self.top_of(found.path)
-        changes = await self._against(root, found.start)
-        return Review(what, f"in the worktree {name}", changes, state)
+        changes, left_out = await self._against(root, found.start)
+        return Review(what, f"in the worktree {name}", changes, state, left_out=left_out)
 
-    async def _against(self, root: Path, start: str) -> tuple[FileChange, ...]:
-        """The present files in `root` against the commit `start`; empty for the last one."""
+    async def _against(self, root: Path, start: str) -> tuple[tuple[FileChange, ...], str]:
+        """The present files in `root` against the commit `start`; empty for the last one.
+
+        Returns:
+            The changes, and what is left out of them.
+        """
         keeper, environ = self._keeper, self._environ
         try:
             tree = await read_work_tree(keeper, root, environ)
-            ids = dict(tree.dirty)
+            ids, modes = dict(tree.dirty), dict(tree.modes)
             if start and tree.head:
                 moved = await diff_trees(keeper, root, start, tree.head, environ)
-                ids |= {one.name: one.before_id for one in moved if not one.is_of_submodule}
+                files = [one for one in moved if not one.is_of_submodule]
+                ids |= {one.name: one.before_id for one in files}
+                modes |= {one.name: one.before_mode for one in files}
         except GitSilentError as error:
             raise _silent(root, error) from error
         blobs = await read_blobs(keeper, root, filter(None, ids.values()), environ)
-        return await asyncio.to_thread(self._present_changes, root, ids, blobs)
-
-    def _present_changes(
-        self, root: Path, ids: Mapping[str, str], blobs: Mapping[str, bytes]
-    ) -> tuple[FileChange, ...]:
         found: list[FileChange] = []
         for name, blob in ids.items():
-            after, note = read_present(root / name)
-            before = blobs.get(blob) if blob else None
+            path, mode = root / name, modes.get(name, 0)
+            after, note = await asyncio.to_thread(read_present, path)
+            before = await self._as_checked_out(root, name, blob, blobs, after)
             if blob and before is None:
                 note = note or _NOT_STORED
+            note = note or _mode_words(mode, _mode_at(path))
             if before != after or note:
-                found.append(self._change(root / name, before, after, note))
-        return tuple(pair_renames(found))
+                made = await asyncio.to_thread(self._change, path, before, after, note, mode)
+                found.append(made)
+        changes = await asyncio.to_thread(pair_renames, found)
+        return tuple(changes), _left_out_words(tree.left_out)
 
     async def _committed(self, what: str, state: ReviewState) -> Review | None:
         """The changes between two commits or since one; None if `what` does not name any."""
@@ -250,7 +278,8 @@ class ReviewLoader:
                 raise UsageError(f"Git knows no commits {what}.", "Write it like main..HEAD.")
             return None
         if not dots:
-            return Review(what, f"since {what}", await self._against(root, before), state)
+            changes, left_out = await self._against(root, before)
+            return Review(what, f"since {what}", changes, state, left_out=left_out)
         try:
             if dots == "...":
                 argv = git_argv("merge-base", before, after)
@@ -286,14 +315,19 @@ class ReviewLoader:
         return await ask_git(self._keeper, argv, root, self._environ)
 
     def _change(
-        self, path: Path, before: bytes | None, after: bytes | None, note: str
+        self,
+        path: Path,
+        before: bytes | None,
+        after: bytes | None,
+        note: str,
+        before_mode: int = 0,
     ) -> FileChange:
         """A change; one that was found before is not worked out again."""
         known, made = self._made.get(path, (None, None))
-        if made is None or known != (before, after, note):
+        if made is None or known != (before, after, note, before_mode):
             name = name_of(path, self._runtime.conversation.cwd)
-            made = file_change(name, path, before, after, note=note)
-            self._made[path] = (before, after, note), made
+            made = file_change(name, path, before, after, note=note, before_mode=before_mode)
+            self._made[path] = (before, after, note, before_mode), made
         return made
 
     @property
@@ -303,6 +337,13 @@ class ReviewLoader:
 
 def _silent(root: Path, error: GitSilentError) -> AgentTuiError:
     return AgentTuiError(f"Git does not tell what changed in {root}: {error}.")
+
+
+def _left_out_words(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    shown = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
+    return f"Not shown: changes in submodules and other repositories ({shown})."
 
 
 def _last_message(entries: Sequence[Entry]) -> int:
@@ -360,7 +401,7 @@ def recorded_changes(
             note = note or version.why_not or _NOT_STORED
         modes = _mode_words(version.mode, _mode_at(Path(path)))
         if before != after or note or modes:
-            found.append(make(Path(path), before, after, note or modes))
+            found.append(make(Path(path), before, after, note or modes, version.mode))
     known = {real_path(path) for path in first}
     found += _edited_changes(entries, cwd, known, make)
     return tuple(pair_renames(found))
@@ -383,7 +424,7 @@ def _edited_changes(
         elif changed.diff or changed.commands:
             note = note or _NOT_STORED
         if before != after or note:
-            yield make(changed.path, before or None, after, note)
+            yield make(changed.path, before or None, after, note, 0)
 
 
 def _mode_at(path: Path) -> int:

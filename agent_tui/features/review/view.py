@@ -109,7 +109,13 @@ class ReviewView(ScrollView, can_focus=False):
         self._laid_out_for = (width, is_split)
         self._drawn.clear()
         review = self._review
-        self.items = lay_out(review.changes, review.state, self.folded, is_split=is_split)
+        self.items = lay_out(
+            review.changes,
+            review.state,
+            self.folded,
+            is_split=is_split,
+            left_out=review.left_out,
+        )
         self.cursor = min(self.cursor, max(len(self.items) - 1, 0))
         heights = (self._height(index, item) for index, item in enumerate(self.items))
         self._tops = list(accumulate(heights, initial=0))
@@ -325,6 +331,9 @@ class ReviewView(ScrollView, can_focus=False):
             Segment(f"  +{added}", palette.success),
             Segment(f" -{removed}", palette.error),
             Segment("".join(f"  {_one_line(word)}" for word in _words_on(change)), palette.muted),
+            Segment(
+                "  staged" if (change.name, "") in self._review.staged else "", palette.success
+            ),
             Segment("  ✓ reviewed" if is_reviewed else "", palette.success),
         ]
         room = width - sum(len(one.text) for one in tail) - 2

@@ -5,13 +5,14 @@ Besides what `git.command` prevents, a repository could run:
 - filters (``filter.*.clean`` and ``.process``, which ``git status`` pipes files through): they are
   read from the configuration first and disabled one by one. Large files stored elsewhere then
   look changed when they were only touched;
-- those of a submodule, which a separate git process reads: submodules are left out.
+- those of a submodule, which a separate git process reads: nothing in a submodule is looked at,
+  only which commit is checked out there.
 """
 
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.regular_files import open_regular_file
@@ -24,7 +25,7 @@ MAX_HASHED_BYTES = 2_000_000
 
 _STATUS = (
     *("--porcelain=v2", "-z", "--branch", "--no-ahead-behind"),
-    *("--untracked-files=all", "--ignored=no", "--no-renames", "--ignore-submodules=all"),
+    *("--untracked-files=all", "--ignored=no", "--no-renames", "--ignore-submodules=dirty"),
 )
 _DIFF = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames")
 _SUBMODULE = 0o160000
@@ -42,6 +43,9 @@ class WorkTree:
             to the id of their committed content; empty for those that are not in it.
         branch: The branch; empty if HEAD is detached.
         upstream: The branch that it follows; empty without one.
+        modes: The modes of the `dirty` files in that commit; none for those that are not in it.
+        left_out: Submodules at another commit and untracked repositories, which `dirty` does not
+            have.
     """
 
     root: Path
@@ -49,6 +53,8 @@ class WorkTree:
     dirty: Mapping[str, str]
     branch: str = ""
     upstream: str = ""
+    modes: Mapping[str, int] = field(default_factory=dict[str, int])
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +94,26 @@ async def read_work_tree(keeper: ProcessKeeper, root: Path, environ: Mapping[str
     Raises:
         GitSilentError: See `ask_git`.
     """
-    question = git_argv("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
-    found = await ask_git(keeper, question, root, environ, allowed=(0, 1))
-    status = git_argv("status", *_STATUS, settings=tuple(_without_filters(found)))
+    settings = await without_filters(keeper, root, environ)
+    status = git_argv("status", *_STATUS, settings=settings)
     answer = await ask_git(keeper, status, root, environ)
     try:
         return _work_tree(root, answer)
     except ValueError as error:
         raise GitSilentError("not what git status says") from error
+
+
+async def without_filters(
+    keeper: ProcessKeeper, root: Path, environ: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Settings that switch off all filters that git knows in `root`.
+
+    Raises:
+        GitSilentError: They cannot be switched off; or see `ask_git`.
+    """
+    question = git_argv("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
+    found = await ask_git(keeper, question, root, environ, allowed=(0, 1))
+    return tuple(_without_filters(found))
 
 
 async def diff_trees(
@@ -169,7 +187,7 @@ def _without_filters(found: bytes) -> Iterator[str]:
     if len(names) > _MAX_FILTERS or any("=" in name for name in names):
         raise GitSilentError("filters that cannot be switched off")
     for name in names:
-        for setting in ("clean=", "process=", "required=false"):
+        for setting in ("clean=", "smudge=", "process=", "required=false"):
             yield f"filter.{name}.{setting}"
 
 
@@ -177,6 +195,8 @@ def _work_tree(root: Path, answer: bytes) -> WorkTree:
     """Parse `git status` format 2: ``#`` headers, ``1`` changed, ``u`` in conflict, ``?``."""
     head, names = "", {b"branch.head": "", b"branch.upstream": ""}
     dirty: dict[str, str] = {}
+    modes: dict[str, int] = {}
+    left_out: list[str] = []
     for record in answer.split(b"\0"):
         kind, _, rest = record.partition(b" ")
         match kind:
@@ -189,18 +209,23 @@ def _work_tree(root: Path, answer: bytes) -> WorkTree:
                 names[key] = os.fsdecode(name)
                 continue
             case b"1":
-                *_, blob, _, path = rest.split(b" ", 7)
+                _, kind, mode, _, _, blob, _, path = rest.split(b" ", 7)
             case b"u":
-                *_, blob, _, path = rest.split(b" ", 9)
+                _, kind, _, mode, _, _, _, blob, _, path = rest.split(b" ", 9)
             case b"?":
-                blob, path = b"", rest
+                kind, mode, blob, path = b"N...", b"0", b"", rest
             case _:
                 continue
-        if not path.endswith(b"/"):  # otherwise it is another repository
-            name = os.fsdecode(path)
-            dirty[name] = dirty.get(name) or _id(blob.decode("ascii"))
+        name = os.fsdecode(path)
+        if kind.startswith(b"S") or name.endswith("/"):
+            left_out.append(name)
+            continue
+        dirty[name] = dirty.get(name) or _id(blob.decode("ascii"))
+        if int(mode, 8):
+            modes[name] = int(mode, 8)
     branch = names[b"branch.head"].removeprefix("(detached)")
-    return WorkTree(root, head, dirty, branch, names[b"branch.upstream"])
+    upstream = names[b"branch.upstream"]
+    return WorkTree(root, head, dirty, branch, upstream, modes, tuple(left_out))
 
 
 def _differences(answer: bytes) -> Iterator[TreeDifference]:

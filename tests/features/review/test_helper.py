@@ -21,7 +21,7 @@ def change(name: str, after: str = LINES) -> FileChange:
 def found(answer: str, *names: str) -> list[tuple[str, int, int, str]]:
     changes = [change(name) for name in names]
     found = read_findings(answer, changes)
-    return [(one.change.name, one.first, one.last, one.text) for one in found]
+    return [(one.name, one.first, one.last, one.text) for one in found]
 
 
 def test_findings_are_read_however_they_are_listed():
@@ -36,10 +36,30 @@ def test_findings_are_read_however_they_are_listed():
     assert found(answer, "src/a.py", "b.py") == [
         ("src/a.py", 3, 3, "It fails\nwithout a file."),
         ("b.py", 4, 6, "Twice."),
-        ("src/a.py", 9, 9, "Never called.\nother.py:1: not among the changes"),
+        ("src/a.py", 9, 9, "Never called."),
+        ("other.py", 1, 1, "not among the changes"),
     ]
     assert found("No findings.", "a.py") == []
     assert found("a.py:1: x") == []
+
+
+def test_findings_are_read_with_marks_columns_and_words():
+    answer = (
+        "**n.txt:21**: Bold.\n"
+        "- **n.txt:21: All bold**\n"
+        "n.txt line 22: A word.\n"
+        "`n.txt`, lines 3-4: Both.\n"
+        "n.txt:20:5: `f` has a column\n"
+        "and at 10:30 it ends.\n"
+        "[n.txt:2](n.txt#L2): no place\n"
+    )
+    assert found(answer, "n.txt")[:5] == [
+        ("n.txt", 21, 21, "Bold."),
+        ("n.txt", 21, 21, "All bold"),
+        ("n.txt", 22, 22, "A word."),
+        ("n.txt", 3, 4, "Both."),
+        ("n.txt", 20, 20, "`f` has a column\nand at 10:30 it ends.\n[n.txt:2](n.txt#L2): no place"),
+    ]
 
 
 def test_a_name_with_signs_of_a_pattern_is_a_name():
@@ -60,21 +80,30 @@ async def test_findings_become_comments_and_the_cost_is_told(tmp_path: Path):
     stage = Stage(tmp_path)
     edit = call("w", "write", path="a.py", content=LINES)
     runtime = stage.runtime(
-        [Reply(tool_calls=(edit,)), Reply("Done."), Reply("a.py:2: It is wrong.\n")], mode="full"
+        [
+            Reply(tool_calls=(edit,)),
+            Reply("Done."),
+            Reply("a.py:2: It is wrong.\na.py:99: No line.\nb.py:1: Old.\n"),
+        ],
+        mode="full",
     )
     await collect(runtime.submit("go"))
     keeper = ProcessKeeper()
     review = await ReviewLoader(runtime, keeper).load("")
     keeper.close()
     events = await collect(runtime.carry_out(lambda emit: review_by_helper(runtime, review, emit)))
-    (comment,) = read_state(runtime.conversation.log.entries).comments.values()
+    comment, *others = read_state(runtime.conversation.log.entries).comments.values()
     assert (comment.place, comment.text, comment.by, comment.state) == (
         "a.py:2",
         "It is wrong.",
         "helper",
         "found",
     )
+    assert [(one.place, one.text) for one in others] == [
+        ("a.py", "Line 99: No line."),
+        ("b.py", "Line 1: Old."),
+    ]
     told = [event.text for event in events if isinstance(event, Notice)]
-    assert told[-1].startswith("The helper has 1 finding (1 steps, ")
+    assert told[-1].startswith("The helper has 3 findings (1 step, ")
     assert events[-1] == TurnFinished("done")
     await runtime.aclose()

@@ -166,6 +166,71 @@ async def test_comments_are_sent_as_one_message_and_follow_their_lines(tmp_path:
         await ui.until(lambda: "┃ you · resolved" in text(ui))
 
 
+async def test_a_comment_that_is_left_is_there_again_and_returns_to_the_prompt(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await press_until(ui, "down", "+ line three")
+        for expected in ("Why", "Why not"):
+            await ui.pilot.press("c")
+            await ui.until(lambda: isinstance(ui.app.focused, LinesField))
+            await ui.write(expected.removeprefix("Why") if " " in expected else expected)
+            assert isinstance(ui.app.focused, LinesField)
+            assert ui.app.focused.text == expected
+            await ui.pilot.press("escape")
+            await ui.until(lambda: isinstance(ui.app.screen, ReviewScreen))
+            await ui.drawn()
+        assert not state(ui).comments
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not isinstance(ui.app.screen, ReviewScreen))
+        await ui.until(lambda: ui.text == "Why not")
+
+
+async def test_a_git_that_cannot_be_started_is_said_and_the_message_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_words: object, **_options: object) -> None:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    stage, drafts = Stage(tmp_path), list[str]()
+    module = "agent_tui.features.review.screen"
+    monkeypatch.setattr(
+        f"{module}.edit_text", lambda draft, _edit: drafts.append(draft) or "Say three"
+    )
+    monkeypatch.setattr(f"{module}.subprocess.run", fail)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        monkeypatch.setattr(ui.app, "suspend", nullcontext)
+        git(stage.workspace, "init", "-q")
+        await ui.send("Change it.")
+        git(stage.workspace, "add", "new.py")
+        await opened(ui)
+        for count in (1, 2):
+            await ui.pilot.press("C")
+            await ui.until(lambda count=count: len(ui.toasts) == count)
+        assert ui.toasts[-1] == "Git cannot be started: No such file or directory."
+        assert drafts[-1].startswith("Say three\n")
+
+
+async def test_an_editor_that_fails_commits_nothing_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    stage = Stage(tmp_path)
+    editor = tmp_path / "editor.sh"
+    editor.write_text("#!/bin/sh\nexit 3\n")
+    editor.chmod(0o700)
+    monkeypatch.setenv("VISUAL", str(editor))
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        monkeypatch.setattr(ui.app, "suspend", nullcontext)
+        git(stage.workspace, "init", "-q")
+        await ui.send("Change it.")
+        git(stage.workspace, "add", "new.py")
+        await opened(ui)
+        await ui.pilot.press("C")
+        await ui.until(lambda: ui.toasts)
+        assert ui.toasts == ["The editor ended with exit code 3."]
+
+
 async def test_what_changed_since_a_comment_is_said(tmp_path: Path):
     stage = Stage(tmp_path)
     async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:

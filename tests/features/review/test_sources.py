@@ -167,20 +167,20 @@ async def test_hunks_and_files_are_staged_and_unstaged(stage: Stage, keeper: Pro
     loader = ReviewLoader(runtime, keeper)
     actions = ReviewActions(runtime, loader, keeper)
     a, moved, new = (await loader.load("git")).changes
-    assert await actions.stage(a, a.hunks[1:]) == "staged"
+    assert await actions.stage(a, a.hunks[1]) == "staged"
     assert git(folder, "diff", "--cached", "--stat").split("|")[1].split()[0] == "1"
-    assert await actions.stage(a, a.hunks) == "staged"
+    assert await actions.stage(a) == "staged"
     assert git(folder, "show", ":a.py") == AFTER
     assert len((await loader.load("git")).staged) == 2
-    assert await actions.stage(a, a.hunks[:1]) == "unstaged"
+    assert await actions.stage(a, a.hunks[0]) == "unstaged"
     assert (await loader.load("git")).staged == {("a.py", a.hunks[1].key)}
     assert git(folder, "show", ":a.py") == BEFORE.replace("line 25\n", "line 25\nnew\n")
-    assert await actions.stage(new, new.hunks) == "staged"
-    assert await actions.stage(moved, moved.hunks) == "staged"
+    assert await actions.stage(new) == "staged"
+    assert await actions.stage(moved) == "staged"
     _, names = await actions.staged()
     assert names == ["a.py", "moved.py", "new.py"]
     assert git(folder, "status", "--short", "new.py", "moved.py") == "D  moved.py\nA  new.py\n"
-    assert await actions.stage(new, new.hunks) == "unstaged"
+    assert await actions.stage(new, new.hunks[0]) == "unstaged"
     assert git(folder, "status", "--short", "new.py") == "?? new.py\n"
     await runtime.aclose()
 
@@ -194,7 +194,7 @@ async def test_what_the_index_does_not_have_is_not_staged(stage: Stage, keeper: 
     loader = ReviewLoader(runtime, keeper)
     change = (await loader.load("git")).changes[0]
     with pytest.raises(AgentTuiError, match="other lines there"):
-        await ReviewActions(runtime, loader, keeper).stage(change, change.hunks)
+        await ReviewActions(runtime, loader, keeper).stage(change, change.hunks[0])
     assert git(folder, "show", ":a.py") == "something else\n"
     await runtime.aclose()
 
@@ -252,6 +252,7 @@ async def test_comments_are_written_and_sent_by_lines(stage: Stage):
         ("/comment a.py Why?", "Give a place"),
         ("/comment a.py:99 Why?", "no line 99"),
         ("/comment keep 4", "no comment 4"),
+        ("/comment keep 1", "Comment 1 is sent already"),
     ):
         await print_command(runtime, listed_services(), line, "text", out=out, err=err)
         assert why in out.getvalue() + err.getvalue()
@@ -318,7 +319,7 @@ async def test_names_that_are_no_text_are_shown_and_staged(stage: Stage, keeper:
     review = await loader.load("git")
     (change,) = review.changes
     assert change.name == "caf\\udce9\x1b.py"
-    assert await actions.stage(change, change.hunks) == "staged"
+    assert await actions.stage(change) == "staged"
     assert git(folder, "diff", "--cached", "--name-only") == '"caf\\351\\033.py"\n'
     actions.keep(review.state, comment_on(change, "new", 1, 1, "Why?", "c1"))
     actions.mark_reviewed(review.state, change, is_reviewed=True)
