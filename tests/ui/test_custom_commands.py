@@ -57,16 +57,16 @@ async def test_a_prompt_file_is_offered_completed_and_sent(tmp_path, user, proje
 
 async def test_files_made_while_it_runs_are_seen_when_the_menu_opens(tmp_path, user):
     async with running_app(tmp_path) as ui:
-        file = write(user, "review.md", "One.")
-        await ui.write("/rev")
-        await ui.until(lambda: offered(ui) == {"/review": "user · One."})
+        file = write(user, "tidy.md", "One.")
+        await ui.write("/tid")
+        await ui.until(lambda: offered(ui) == {"/tidy": "user · One."})
         ui.app.prompt.clear()
         file.write_text("Another.")
-        await ui.write("/rev")
-        await ui.until(lambda: offered(ui) == {"/review": "user · Another."})
+        await ui.write("/tid")
+        await ui.until(lambda: offered(ui) == {"/tidy": "user · Another."})
         ui.app.prompt.clear()
         file.unlink()
-        await ui.write("/rev")
+        await ui.write("/tid")
         await ui.until(lambda: not ui.app.prompt.menu.is_open)
 
 
