@@ -22,7 +22,12 @@ from tests.support.patience import PATIENCE_S
 from tests.support.screen import Screen, screen
 from tests.support.trajectories import trajectory
 
-pytestmark = [pytest.mark.real_model, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.real_model,
+    pytest.mark.timeout(900),
+    # A process that a kill left without an owner is collected after the loop that began it.
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 @pytest.fixture(autouse=True)
