@@ -240,7 +240,7 @@ def _fit(
     target = request.sizes.target if is_limit else max(within, target_of(request))
     size, drafts = 0, list[CompactionDraft]()
     for has_newest in ways:
-        room, step = whole, 0
+        room, step, before = whole, 0, 0
         while True:
             window = request.sizes.window
             window = window if has_newest else min(window, 2 * room)
@@ -250,7 +250,8 @@ def _fit(
                 return drafts[-1]
             if not room:
                 break
-            step = max(size - target, 2 * step, _LEAST_STEP_TOKENS)
+            more = 2 * step if size >= before else step
+            step, before = max(size - target, more, _LEAST_STEP_TOKENS), size
             room = room - step if room - step >= _LEAST_STEP_TOKENS else 0
     if is_limit:
         raise TargetTooSmallError(request.sizes.target, min(size, request.sizes.used_estimate))

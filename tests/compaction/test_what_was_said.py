@@ -167,7 +167,7 @@ def test_orders_are_left_out_only_when_the_target_is_full(
     if count == 500:
         assert not lost
     else:
-        assert 0.96 * 100_000 * chosen.target_share(100_000) <= used
+        assert 0.97 * 100_000 * chosen.target_share(100_000) <= used
         told = re.search(r"\[(\d+) later messages left out; recall .*: e0", text)
         assert told is not None
         assert 0 < lost <= int(told[1])

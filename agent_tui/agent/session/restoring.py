@@ -99,7 +99,7 @@ class FileRestorer:
         Args:
             plan: What to do; files that changed meanwhile stay.
             tells_model: Whether to tell the model, because the conversation stays where it is.
-            told: What it is told; empty for the names of the files.
+            told: The message to the model; by default, one that names the files.
             is_beside_turn: Whether a turn runs, which is between its calls. The model must be told
                 in another way then: its calls and their results stay together.
 
