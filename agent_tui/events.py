@@ -200,6 +200,21 @@ class ApprovalResolved:
 
 
 @dataclass(frozen=True, slots=True)
+class FormOpened:
+    """A tool call is waiting for your answers; `title` is its first question."""
+
+    call_id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class FormClosed:
+    """The answers arrived, or there are none."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class RetryScheduled:
     """A request failed and is retried after `delay_s` seconds."""
 
@@ -263,9 +278,13 @@ class TotalsChanged:
 
 @dataclass(frozen=True, slots=True)
 class QueueChanged:
-    """Messages you typed during the turn that are not delivered yet, oldest first."""
+    """What is not delivered yet, oldest first: messages you typed during the turn, and notes.
+
+    The notes tell the model what you did, such as taking a change back.
+    """
 
     texts: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,6 +570,8 @@ AgentEvent: TypeAlias = (
     | BashFinished
     | ApprovalRequested
     | ApprovalResolved
+    | FormOpened
+    | FormClosed
     | RetryScheduled
     | LimitWaitStarted
     | LimitWaitEnded

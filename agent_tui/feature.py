@@ -98,10 +98,10 @@ class FeatureCheck(NamedTuple):
 class Feature(NamedTuple):
     """What a feature brings. An object is named ``module:name``, as in entry points.
 
-    The features of plugins have no `options`, `options_module`, `around`, `completions`, `front`,
-    `caller`, `local_models`, `accounts`, `key_pages`, `adapters`, `settings` and `prompt_modes`:
-    these are used before plugins are loaded. Nor have they `tool_servers` or a
-    `sandbox`.
+    The features of plugins have no `options`, `options_module`, `around`, `completions`,
+    `shell_answer`, `front`, `wires`, `caller`, `local_models`, `server_kinds`, `accounts`,
+    `key_pages`, `adapters`, `settings`, `pickers` and `prompt_modes`: these are used before plugins
+    are loaded. Nor have they `tool_servers`, a `sandbox` or `command_finders`.
 
     A named tuple, because every start makes all of them: a dataclass takes 3 ms to make.
 
@@ -116,11 +116,13 @@ class Feature(NamedTuple):
         completions: Functions that complete the values of options and positional words, by their
             names in the parser. Each is called with the program's name and the words of the
             subcommand, as one text, and yields values with what they are.
+        shell_answer: A function that answers a shell which requests completions of a command line,
+            and ends the process.
         front: The module of a front (``cli/fronts.py``). It is used in place of the screen if the
             switch, the variable or the setting with the feature's name is on.
         verbs: Functions that add verbs to a subcommand, by its name.
         listed_models: Functions without arguments that return what ``agent-tui models`` lists
-            first, `BroughtModels` (``cli/models/listing.py``).
+            first, `BroughtModels` (``cli/listed_models.py``).
         between_turns: Functions of a `Front` that look for something to say, with an event or None
             as their result. They are awaited when a front begins, and after turns on the screen.
         events: Classes of events, `FeatureEvent` in ``events.py``.
@@ -130,16 +132,24 @@ class Feature(NamedTuple):
             `ToolServers` (``tools/tool_servers.py``) for a `ServersHost` (``cli/tool_servers.py``).
         sandbox: Makes the sandbox of the model's commands: a function that returns a
             `ProgramSandbox` for a `SandboxHost` (``cli/command_sandbox.py``).
+        wires: Protocols for talking to models: a `Wire` each (``providers/wires/base.py``).
         caller: Makes the `Caller` of models without a wire (``providers/host.py``).
         local_models: Makes the `LocalModels` that it finds and runs on this machine
             (``providers/local_models.py``), from the settings and the environment.
+        server_kinds: Kinds of model servers that the user runs: a `ServerKind` each
+            (``providers/servers/kinds.py``).
         accounts: Accounts to sign in to instead of a key: an `Account` each
             (``providers/accounts.py``).
         key_pages: Pages where the user allows a new key: a `KeyPage` each (there, too).
         adapters: Functions that make an `Adapter` of requests to models (``providers/access.py``)
             from what tells the facts about a model.
         settings: A class whose fields join `Settings`. `Settings.of` returns it.
+        pickers: Screens to pick from, by the class of the `Pickable`: functions of it and of the
+            screen's front (``ui/front.py``).
         prompt_modes: Modes of the prompt's text field (``ui/prompt/modes.py``).
+        command_finders: Functions that make what finds commands while the program runs, such as
+            those of files: a `CommandFinder` each, from a `FinderHost`
+            (``commands/core/found_commands.py``).
         checks: What ``agent-tui doctor`` checks for it.
         part: What it does in each conversation: a class, a `Part` (``agent/part.py``).
         brings: Objects by the group of their kind in ``commands/core/plugin_kinds.py``, such as
@@ -152,6 +162,7 @@ class Feature(NamedTuple):
     options_module: str = ""
     around: str = ""
     completions: Mapping[str, str] = MappingProxyType({})
+    shell_answer: str = ""
     front: str = ""
     verbs: Mapping[str, Sequence[str]] = _NOTHING
     listed_models: tuple[str, ...] = ()
@@ -160,13 +171,17 @@ class Feature(NamedTuple):
     tools: tuple[str, ...] = ()
     tool_servers: str = ""
     sandbox: str = ""
+    wires: tuple[str, ...] = ()
     caller: str = ""
     local_models: str = ""
+    server_kinds: tuple[str, ...] = ()
     accounts: tuple[str, ...] = ()
     key_pages: tuple[str, ...] = ()
     adapters: tuple[str, ...] = ()
     settings: str = ""
+    pickers: Mapping[str, str] = MappingProxyType({})
     prompt_modes: tuple[str, ...] = ()
+    command_finders: tuple[str, ...] = ()
     checks: tuple[FeatureCheck, ...] = ()
     part: str = ""
     brings: Mapping[str, Sequence[str]] = _NOTHING

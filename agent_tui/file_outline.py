@@ -26,7 +26,15 @@ _TITLE_CHARS = 60
 
 
 def outline(path: str, first: int, lines: Sequence[str], wanted: Set[int]) -> tuple[str, ...]:
-    """The largest blocks of a file as ``12-40 def read(self)``, in order.
+    """The `largest_blocks` of a file as ``12-40 def read(self)``, in order."""
+    blocks = largest_blocks(path, first, lines, wanted)
+    return tuple(f"{start}-{end} {title}" for start, end, title in blocks)
+
+
+def largest_blocks(
+    path: str, first: int, lines: Sequence[str], wanted: Set[int]
+) -> list[tuple[int, int, str]]:
+    """First and last line number and title of each of the largest blocks of a file, in order.
 
     Args:
         path: The file, whose suffix tells Markdown.
@@ -50,10 +58,10 @@ def outline(path: str, first: int, lines: Sequence[str], wanted: Set[int]) -> tu
     most = min(max(len(lines) // _LINES_EACH, 1), _MOST)
     largest = sorted(blocks[:most])
     titles = [one_line(lines[start].strip().rstrip(" {:"), _TITLE_CHARS) for start, *_ in largest]
-    return tuple(
-        f"{first + start}-{first + end} {title}"
+    return [
+        (first + start, first + end, title)
         for (start, end, _), title in zip(largest, titles, strict=True)
-    )
+    ]
 
 
 def _heading_depths(lines: Sequence[str]) -> Iterator[tuple[int, int]]:

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import shlex
 import shutil
+import site
 import sys
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
@@ -105,6 +106,19 @@ def this_installation() -> Installation:
             return Installation(installer, address=f"{vcs}+{url}@{commit}")
         case _:
             return Installation(installer, address=url)
+
+
+def find_code_folders() -> tuple[Path, ...]:
+    """Where the code is that a start of this program runs: what writes there, runs at the next one.
+
+    These are the folder around the package, the environment with its settings and ``.pth`` files,
+    and wherever the interpreter imports from, also a folder for the user's packages that is not
+    there yet.
+    """
+    users = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
+    places = (sys.prefix, sys.exec_prefix, sys.base_prefix, *sys.path, *users)
+    around = Path(__file__).parents[1]
+    return tuple(dict.fromkeys((around, *(Path(place) for place in places if place))))
 
 
 def foreign_program() -> tuple[str, str]:

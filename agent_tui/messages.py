@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, PlainSerializer
 from pydantic.alias_generators import to_camel
+
+from agent_tui.text import decode_path, encode_path
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
@@ -112,8 +114,25 @@ class ToolCall(Stored):
     @property
     def subject(self) -> str:
         """The first text in its arguments, usually a path or a command; empty if there is none."""
-        texts = (value for value in self.arguments.values() if isinstance(value, str) and value)
-        return next(texts, "")
+        return _first_text(self.arguments, 1) or _first_text(self.arguments, _MOST_LEVELS)
+
+
+_MOST_LEVELS = 4
+"""Arguments that are nested deeper hold no subject."""
+
+
+def _first_text(value: JsonValue, most_levels: int) -> str:
+    """The first text in `value`, at most `most_levels` deep; empty if there is none."""
+    match value:
+        case str():
+            return value
+        case dict() if most_levels > 0:
+            texts = (_first_text(each, most_levels - 1) for each in value.values())
+        case list() if most_levels > 0:
+            texts = (_first_text(each, most_levels - 1) for each in value)
+        case _:
+            return ""
+    return next(filter(None, texts), "")
 
 
 UserContent: TypeAlias = Annotated[TextContent | ImageContent, Field(discriminator="type")]
@@ -156,13 +175,15 @@ class Usage(Stored):
 class UserMessage(Stored):
     """A message of the user's.
 
-    ``typed`` are the parts of its text that the user typed around long pastes, in order; None if
-    nothing is known to be pasted. `attachments.split_pastes` finds them.
+    ``typed`` are the parts of its text that the user typed around pastes, in order; None if
+    nothing is known to be pasted. `attachments.split_pastes` finds them. ``is_steering``: true if
+    it reached a turn that ran already, else None.
     """
 
     role: Literal["user"] = "user"
     content: str | tuple[UserContent, ...]
     typed: tuple[str, ...] | None = None
+    is_steering: Literal[True] | None = None
     timestamp: int = Field(default_factory=_now_ms)
 
     @property
@@ -218,12 +239,18 @@ class AssistantMessage(Stored):
         return tuple([part for part in self.content if isinstance(part, ToolCall)])
 
 
+StoredPath: TypeAlias = Annotated[
+    str, AfterValidator(decode_path), PlainSerializer(encode_path, when_used="json")
+]
+"""A path of the file system, which JSON can store whatever its bytes are (`encode_path`)."""
+
+
 class FileTouches(Stored):
     """Absolute, resolved paths a tool call read, wrote whole or made, and edited or deleted."""
 
-    read: tuple[str, ...] = ()
-    written: tuple[str, ...] = ()
-    edited: tuple[str, ...] = ()
+    read: tuple[StoredPath, ...] = ()
+    written: tuple[StoredPath, ...] = ()
+    edited: tuple[StoredPath, ...] = ()
 
 
 class Todo(Stored):
@@ -252,7 +279,7 @@ class Pin(Stored):
 
     kind: PinKind
     name: str
-    path: str
+    path: StoredPath
     digest: str = ""
     is_cut: bool = False
 
@@ -361,7 +388,7 @@ class ToolDetails(Stored):
     digest_before: str = ""
     exit_code: int | None = None
     truncated: bool = False
-    full_output_path: str | None = None
+    full_output_path: StoredPath | None = None
     printed_lines: int | None = None
     elapsed_ms: int = 0
     files: FileTouches = Field(default_factory=FileTouches)
@@ -408,7 +435,7 @@ class BashExecutionMessage(Stored):
     """A command that the user ran with ``!`` (``!!`` sets ``exclude_from_context``).
 
     ``files`` are its observed changes; None: none. ``printed_lines`` counts all lines it printed;
-    None: not counted.
+    None: not counted. ``jobs`` is the background command that it became.
     """
 
     role: Literal["bashExecution"] = "bashExecution"
@@ -417,10 +444,11 @@ class BashExecutionMessage(Stored):
     exit_code: int | None = None
     cancelled: bool = False
     truncated: bool = False
-    full_output_path: str | None = None
+    full_output_path: StoredPath | None = None
     printed_lines: int | None = None
     exclude_from_context: bool = False
     files: FileTouches | None = None
+    jobs: tuple[Job, ...] | None = None
     timestamp: int = Field(default_factory=_now_ms)
 
     @property
@@ -436,8 +464,12 @@ Message: TypeAlias = Annotated[
 
 
 class ToolSpec(Stored):
-    """A tool as described to the model; ``parameters`` is a JSON schema."""
+    """A tool as described to the model; ``parameters`` is a JSON schema.
+
+    ``is_seldom``, which is not sent: the model reads one line about it, and the rest when it asks.
+    """
 
     name: str
     description: str
     parameters: JsonObject
+    is_seldom: bool = Field(default=False, exclude=True)

@@ -79,6 +79,13 @@ def trust_file() -> Path:
     return user_data_dir() / "trust.json"
 
 
+def find_manual() -> Path | None:
+    """The folder of the program's pages: in the package, or in the checkout that it runs from."""
+    package = Path(__file__).parent
+    places = (package / "docs", package.parent / "docs" / "pages")
+    return next((place for place in places if (place / "reference" / "tools.md").is_file()), None)
+
+
 def models_dir() -> Path:
     """Folder of pulled models, and of facts about added ones."""
     return user_data_dir() / "models"

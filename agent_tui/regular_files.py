@@ -49,6 +49,32 @@ def open_in(folder: int, path: Path) -> io.BufferedReader | io.FileIO:
     return _check(descriptor, path, io.DEFAULT_BUFFER_SIZE)
 
 
+def read_at(folder: int, name: str | bytes, most_bytes: int) -> tuple[bytes, int]:
+    """The content of the regular file `name` in the open `folder`, and its mode; refuses links.
+
+    Made for thousands of files: it costs four system calls.
+
+    Raises:
+        OSError: It is not a regular file (ELOOP: a link), or has more than `most_bytes` (EFBIG).
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    descriptor = os.open(name, flags, dir_fd=folder)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_size > most_bytes:
+            raise OSError(errno.EFBIG, "is no regular file, or a large one", os.fsdecode(name))
+        content = os.read(descriptor, status.st_size + 1)
+        is_whole = len(content) <= status.st_size  # otherwise it grows
+        while not is_whole and len(content) <= most_bytes:
+            more = os.read(descriptor, io.DEFAULT_BUFFER_SIZE)
+            content, is_whole = content + more, not more
+    finally:
+        os.close(descriptor)
+    if len(content) > most_bytes:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), os.fsdecode(name))
+    return content, stat.S_IMODE(status.st_mode)
+
+
 def _check(descriptor: int, path: Path, buffering: int) -> io.BufferedReader | io.FileIO:
     try:
         status = os.fstat(descriptor)

@@ -11,6 +11,7 @@ The list of such folders is global, because all parts of the program start progr
 import contextlib
 import errno
 import os
+import re
 import shutil
 from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
@@ -73,6 +74,8 @@ def is_trusted(entry: str) -> bool:
 
 
 _UNUSABLE: Final = (OSError, RuntimeError, ValueError)
+_ODD_BYTE: Final = re.compile("[\udc80-\udcff]")
+_SHOWN_BYTE: Final = re.compile(r"\\x[89a-f][0-9a-f]")
 _PROC: Final = "/proc/"
 _MOST_TRIES: Final = 10
 _MAX_PATH_BYTES: Final = 8_192
@@ -101,10 +104,19 @@ def is_link(path: Path) -> bool:
 
 def git_entry(folder: Path) -> Path | None:
     """The ``.git`` in `folder` or nearest above it, of any kind; None if there is none."""
-    if _is_too_long(shown := os.fspath(folder)):  # it may have a million parents
-        folder = Path(os.fsdecode(os.fsencode(shown)[:_MAX_PATH_BYTES])).parent
-    places = (place / ".git" for place in (folder, *folder.parents))
+    places = (place / ".git" for place in places_around(folder))
     return next(filter(os.path.lexists, places), None)
+
+
+def places_around(path: Path) -> tuple[Path, ...]:
+    """`path` and the folders around it, innermost first.
+
+    Of a path longer than the system accepts, which may have a million parents, only the outermost
+    ones: nothing can be at the others.
+    """
+    if len(shown := os.fspath(path)) > _MAX_PATH_BYTES:
+        path = Path(shown[:_MAX_PATH_BYTES]).parent
+    return (path, *path.parents)
 
 
 def real_path(path: str | Path) -> Path:
@@ -140,9 +152,39 @@ def resolve_path(written: str | Path, folder: Path) -> Path:
 
 
 def path_from(path: str | Path, folder: Path) -> str:
-    """`path` as shown to the user: relative if it is `folder` or below it."""
+    """`path` as shown: relative if it is `folder` or below it, and with `show_name`."""
     place = Path(path)
-    return place.relative_to(folder).as_posix() if place.is_relative_to(folder) else str(path)
+    is_below = place.is_relative_to(folder)
+    return show_name(place.relative_to(folder).as_posix() if is_below else str(path))
+
+
+def show_name(name: str) -> str:
+    r"""`name` as anybody can read and write it: a byte that is not UTF-8 becomes ``\xff``.
+
+    `follow_shown` finds the file again.
+    """
+    if name.isascii():
+        return name
+    return _ODD_BYTE.sub(lambda odd: rf"\x{ord(odd[0]) - 0xDC00:02x}", name)
+
+
+def follow_shown(path: Path) -> Path:
+    """The existing path that `show_name` shows as the absolute `path`; else `path` itself.
+
+    Of each folder on the way, the entry of exactly this name comes first, then the only one that is
+    shown like it. Blocking.
+    """
+    if not _SHOWN_BYTE.search(os.fspath(path)):
+        return path
+    place = Path(path.anchor)
+    for part in path.relative_to(path.anchor).parts:
+        name = part
+        if _SHOWN_BYTE.search(part) and not os.path.lexists(place / part):
+            with contextlib.suppress(*_UNUSABLE):
+                alike = [each.name for each in place.iterdir() if show_name(each.name) == part]
+                name = alike[0] if len(alike) == 1 else part
+        place /= name
+    return place
 
 
 def follow_links(path: str) -> str:
@@ -181,7 +223,7 @@ def trace_links(path: Path) -> tuple[Path, dict[Path, str]]:
         step = place / pending.pop(0)
         if step.name == "..":
             place = place.parent
-        elif not os.fspath(step).startswith(_PROC) and (text := _read_link(step)):
+        elif not os.fspath(step).startswith(_PROC) and (text := read_link(step)):
             links[step] = text
             followed += 1
             aim = Path(text)
@@ -192,7 +234,7 @@ def trace_links(path: Path) -> tuple[Path, dict[Path, str]]:
     return place.joinpath(*pending), links
 
 
-def _read_link(path: Path) -> str:
+def read_link(path: Path) -> str:
     """The text of a link; empty for what is none."""
     with contextlib.suppress(OSError):
         return os.fspath(path.readlink())

@@ -166,6 +166,7 @@ _IS_WORD: Final = re.compile(
 )
 """A number, or letters as people write them: ``simple``, ``cu121``, ``MyFeed``, ``neo4j``."""
 
+_NOT_IN_KEYS: Final = re.compile(r"[^!-~]+")
 _USER_IN_ADDRESS: Final = re.compile(r"(?<=://)[^/\s@\"'<>]*@|\A[^/\s:@\"'<>]*:[^/\s@\"'<>]*@")
 
 
@@ -339,6 +340,19 @@ def mask_values(text: str, known_values: Iterable[str]) -> str:
     for value in sorted(present, key=len, reverse=True):
         text = text.replace(value, REMOVED)
     return text
+
+
+def holds_value(text: str, known_values: Iterable[str]) -> bool:
+    """Whether `text` holds one of `known_values`, also with signs in it that a reader passes over.
+
+    These are blanks and line breaks and, for a value in ASCII, all other characters.
+    """
+    bare, bare_ascii = "".join(text.split()), _NOT_IN_KEYS.sub("", text)
+    for value in filter(None, known_values):
+        wanted = "".join(value.split())
+        if value in text or (wanted and wanted in (bare_ascii if wanted.isascii() else bare)):
+            return True
+    return False
 
 
 def is_secret_name(name: str) -> bool:

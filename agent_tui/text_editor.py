@@ -63,15 +63,16 @@ def place_in(editor: str, file: Path, line: int) -> list[str]:
     return [f"{file}:{line}"] if name in _COLON else [f"+{line}", str(file)]
 
 
-def edit_text(text: str, edit: Callable[[Path], bool]) -> str | None:
+def edit_text(text: str, edit: Callable[[Path], bool], name: str = "prompt.md") -> str | None:
     """`text` after the user edited it; None if the editor failed.
 
     Args:
         text: Written to a temporary file.
         edit: Opens the editor for that file; returns whether it succeeded.
+        name: The name of the file, from which editors know what it holds.
     """
     with tempfile.TemporaryDirectory(prefix="agent-tui-") as folder:
-        file = Path(folder) / "prompt.md"
+        file = Path(folder) / name
         written = text and text + "\n"  # editors expect a final line end
         file.write_text(written, encoding="utf-8", errors="replace")
         if not edit(file):

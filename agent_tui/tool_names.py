@@ -24,6 +24,8 @@ _NAMES: Final[Mapping[str, str]] = {
         "taskstop task_stop write_stdin",
         "fetch": "webfetch web_fetch fetch_url url_fetch fetch_webpage fetch_page read_url "
         "read_url_content read_web_page open_url visit_url browse_url browser_navigate",
+        "web_search": "websearch search_web google_web_search google_search web_search_preview "
+        "internet_search search_internet brave_web_search",
         "explore": "task agent dispatch_agent delegate_task explore_agent codebase_investigator "
         "search_subagent run_subagent",
         "apply_patch": "applypatch patch apply_diff",
@@ -43,6 +45,7 @@ _SHARED: Final[Mapping[str, str]] = {
     "ls": "LS",
     "todo": "TodoWrite",
     "fetch": "WebFetch",
+    "web_search": "WebSearch",
     "explore": "Task",
     "job": "BashOutput",
 }

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 from xdist.remote import Producer
 
+from agent_tui.cli import own_files
 from agent_tui.tools import bash
 from agent_tui.tools.processes import shell
 from tests.support.cpu_times import CpuTimes, read_listed
@@ -152,6 +153,15 @@ def _move_home(config: pytest.Config) -> None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FileScheduling | None:
     """See `FileScheduling`."""
     return FileScheduling(config, log) if config.option.dist == "loadgroup" else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_files_known(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The first start in a home looks at all files of the environment: one look for all homes."""
+    folder = tmp_path_factory.mktemp("own-files")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(own_files, "user_data_dir", lambda: folder)
+        yield
 
 
 @pytest.fixture

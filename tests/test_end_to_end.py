@@ -16,6 +16,7 @@ import pytest
 from agent_tui.messages import AssistantMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.replay.file_changes import file_changes_in
 from tests.support.openai_server import Call, NoHeaders, OpenAiServer, Reply, rate_limited
 from tests.support.patience import PATIENCE_S
 from tests.support.processes import alive
@@ -96,6 +97,41 @@ def test_hooks_are_run_and_see_no_key(program, server):
     assert ended["session_id"] == program.session().header.id
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("output_format", ["json", "stream-json", "text"])
+def test_names_that_are_not_utf8_end_no_run(program, server, output_format):
+    subprocess.run(["git", "init", "-q"], cwd=program.workspace, check=True)
+    (program.workspace / os.fsdecode(b"own\377.txt")).write_text("mine\n")
+    (program.workspace / "change.sh").write_text(
+        r"""echo changed > "$(printf 'own\377.txt')"; echo x > "$(printf 'own\376.txt')"; ls"""
+    )
+    shown = r"own\xff.txt"
+    edit = {"path": shown, "edits": [{"old": "changed", "new": "again"}]}
+    server.play(
+        Reply(tool_calls=(Call("bash", {"command": "sh change.sh"}),)),
+        Reply(
+            tool_calls=(
+                Call("ls", {"path": "."}),
+                Call("grep", {"pattern": "changed"}),
+                Call("find", {"pattern": "*.txt"}),
+                Call("read", {"path": shown}),
+                Call("edit", edit),
+            )
+        ),
+        Reply(text="Done."),
+    )
+    process = program.start(
+        "--permission-mode", "full", "--output-format", output_format, "-p", "go"
+    )
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, "Internal error" in err) == (0, False), err
+    assert "Done." in out
+    recorded = [found for entry in program.session().entries if (found := file_changes_in(entry))]
+    names = {os.fsencode(Path(c.path).name) for found in recorded for c in found.changes}
+    assert names == {b"own\377.txt", b"own\376.txt"}
+    assert (program.workspace / os.fsdecode(b"own\377.txt")).read_text() == "again\n"
+
+
 def test_two_rounds_of_tools_change_files_and_a_rate_limit_is_waited_out(program, server):
     server.play(
         Reply(
@@ -152,7 +188,7 @@ def test_a_server_started_in_one_call_answers_the_next_and_ends_with_the_run(pro
 @pytest.mark.thorough
 def test_a_run_ends_with_its_time_and_keeps_what_came(program, server):
     server.play(Reply(text="So far", ending="hang"))
-    process = program.start("-p", "go", "--max-time", "6s", "--output-format", "json")
+    process = program.start("-p", "go", "--max-time", "15s", "--output-format", "json")
     assert server.wait_for_requests(1)
     out, err = process.communicate(timeout=PATIENCE_S)
     result = json.loads(out)
@@ -163,12 +199,22 @@ def test_a_run_ends_with_its_time_and_keeps_what_came(program, server):
 
 
 @pytest.mark.thorough
-def test_a_command_that_is_no_turn_ends_with_the_time_too(tmp_path, server):
+@pytest.mark.parametrize(
+    ("options", "number", "code", "last"),
+    [
+        (("--max-time", "1s"), None, 124, "agent-tui: Stopped: --max-time 1s reached."),
+        ((), signal.SIGINT, 130, "agent-tui: Stopped before this was answered: why?"),
+        ((), signal.SIGTERM, 130, "agent-tui: Stopped before this was answered: why?"),
+    ],
+)
+def test_a_stopped_command_that_is_no_turn_says_why(tmp_path, server, options, number, code, last):
     server.play(NoHeaders())
-    process = Program(tmp_path, server.base_url).start("-p", "/btw why?", "--max-time", "1s")
+    process = Program(tmp_path, server.base_url).start("-p", "/btw why?", *options)
+    if number is not None:
+        assert server.wait_for_chats()
+        process.send_signal(number)
     _, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 124, err
-    assert err.splitlines()[-1] == "agent-tui: Stopped: --max-time 1s reached."
+    assert (process.returncode, err.splitlines()[-1:]) == (code, [last]), err
 
 
 @pytest.mark.thorough

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.features.first_run.screen import FirstRunScreen
+from agent_tui.features.session_picker.screen import SessionPicker
 from agent_tui.ui.chat.lines_above_prompt import StepsView
-from agent_tui.ui.first_run.chooser import FirstRunScreen
 from agent_tui.ui.screens.picker import RowList
-from agent_tui.ui.screens.session_picker import SessionPicker
 from tests.support.openai_server import Call, OpenAiServer, Reply, rate_limited
 from tests.support.screen import screen
 

@@ -122,7 +122,7 @@ def test_no_reader_waits_for_a_pipe_or_reads_on_for_ever(
 
 _READING = {"read_text", "read_bytes"}
 _ELSEWHERE = {
-    "agent_tui/commands/memory.py": "a file of the package",
+    "agent_tui/features/memory/command.py": "a file of the package",
     "agent_tui/cli/own_files.py": "a file of a package",
     "agent_tui/cli/piped_input.py": "/proc",
     "agent_tui/harbor/table.py": "named by the person",
@@ -137,7 +137,7 @@ _ELSEWHERE = {
     "agent_tui/tools/processes/keeper_process.py": "/proc",
     "agent_tui/tools/processes/output.py": "made by the program",
     "agent_tui/features/sandbox/landlock_launcher.py": "/proc",
-    "agent_tui/features/sandbox/home.py": "/proc",
+    "agent_tui/features/sandbox/named_sockets.py": "/proc",
     "agent_tui/features/sandbox/kept_home.py": "a folder of the program",
     "agent_tui/features/sandbox/wall.py": "/proc",
     "agent_tui/features/sandbox/made_sockets.py": "/proc",

@@ -10,13 +10,16 @@ import agent_tui
 from agent_tui.safe_paths import (
     distrust_programs_around,
     follow_links,
+    follow_shown,
     is_file,
     is_folder,
     is_link,
     is_trusted,
     path_exists,
+    path_from,
     real_path,
     resolve_path,
+    show_name,
     trace_links,
 )
 from tests.support.odd_texts import ODD_TEXTS
@@ -134,3 +137,24 @@ def test_a_way_has_each_link_and_ends_in_what_differs_from_process_to_process(tm
     assert [path.name for path in links] == ["first", "way", "own"]
     (tmp_path / "loop").symlink_to("loop")
     assert [path.name for path in trace_links(tmp_path.resolve() / "loop")[1]] == ["loop"]
+
+
+@given(st.binary(min_size=1, max_size=20))
+def test_a_shown_name_can_be_stored(name: bytes):
+    shown = show_name(os.fsdecode(name))
+    assert shown == name.decode("utf-8", "backslashreplace")
+
+
+def test_a_shown_name_leads_back_to_its_file(tmp_path: Path):
+    odd = tmp_path / os.fsdecode(b"own\377") / os.fsdecode("é".encode() + b"\351\\xe9.txt")
+    odd.parent.mkdir()
+    odd.touch()
+    shown = tmp_path / path_from(odd, tmp_path)
+    assert shown == tmp_path / r"own\xff/é\xe9\xe9.txt"
+    assert follow_shown(shown) == odd
+    new = tmp_path / r"own\xff/new\xff.txt"
+    assert follow_shown(new) == odd.parent / r"new\xff.txt"
+    (odd.parent / os.fsdecode("é".encode() + b"\\xe9\351.txt")).touch()
+    assert follow_shown(shown) == odd.parent / shown.name  # either could be meant
+    shown.parent.mkdir()
+    assert follow_shown(shown) == shown

@@ -1,11 +1,12 @@
 import json
+import os
 
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from agent_tui.safe_text import strip_control_characters
-from agent_tui.text import repair_json, repair_text
+from agent_tui.text import decode_path, encode_path, repair_json, repair_text
 from tests.support.rows import each_row
 
 ANY_TEXT = st.text(st.characters(categories=None), max_size=20)
@@ -26,6 +27,18 @@ def test_repaired_text_can_be_encoded_and_sound_text_is_the_same_object(text: st
 def test_a_pair_of_surrogates_becomes_its_character() -> None:
     assert repair_text("\ud83d\ude00!") == "😀!"
     assert repair_text("\ude00\ud83d") == "\ufffd\ufffd"
+
+
+@given(st.binary().filter(lambda name: b"\0" not in name))
+def test_an_encoded_path_is_text_and_decodes_to_the_same_bytes(name: bytes) -> None:
+    encoded = encode_path(os.fsdecode(name))
+    assert encoded.encode("utf-8") == name or b"\0" in encoded.encode("utf-8")
+    assert os.fsencode(decode_path(encoded)) == name
+
+
+@given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
+def test_a_path_of_text_is_its_own_encoded_form(path: str) -> None:
+    assert encode_path(path) == path == decode_path(path)
 
 
 def test_every_text_in_a_value_is_repaired_and_sound_values_are_the_same_object() -> None:

@@ -37,7 +37,8 @@ class Activity:
     """Runs `work` in its own task and passes its events on in order.
 
     Work emits an event only after it has written the matching entry to the session file. The work
-    never waits for the reader of its events, so an abort always interrupts one of its own awaits.
+    waits for the reader of its events only before it asks the user, so an abort always interrupts
+    one of its own awaits.
     There it records what it has, and the events of that recording are still delivered.
     """
 
@@ -60,6 +61,10 @@ class Activity:
         if self._task is not None:
             await asyncio.wait([self._task])
 
+    async def wait_until_told(self) -> None:
+        """Wait until the reader has handled every event that was emitted so far."""
+        await self._events.join()
+
     async def events(self) -> AsyncGenerator[AgentEvent, None]:
         """Start the work and yield the events it emits until it ends.
 
@@ -70,6 +75,7 @@ class Activity:
         try:
             while (event := await self._events.get()) is not None:
                 yield event
+                self._events.task_done()
             await task
         finally:
             await self.stop()

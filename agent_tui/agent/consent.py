@@ -27,7 +27,9 @@ class ConsentFile:
         kind: The key of the answers in the file, such as ``servers``.
     """
 
-    def __init__(self, path: Path, kind: Literal["servers", "hooks", "checks"] = "servers") -> None:
+    def __init__(
+        self, path: Path, kind: Literal["servers", "hooks", "checks", "tools"] = "servers"
+    ) -> None:
         self._path = path
         self._kind = kind
         self._in_this_run: dict[str, bool] = {}

@@ -63,6 +63,7 @@ from agent_tui.sessions.replay.notes import (
     AgentRun,
     end_of_jobs_entry,
     jobs_in,
+    note_to_model,
     run_entry,
 )
 from agent_tui.sessions.replay.pins import pin_of, pins_on
@@ -303,6 +304,13 @@ class Conversation:
         if ended:
             self.log.append(end_of_jobs_entry(ended))
             self.known_jobs.update((job.id, job) for job in ended)
+
+    def deliver_notes(self) -> None:
+        """Record the notes that wait for the model, which no reply may be running for."""
+        notes = self.queue.notes
+        while notes:
+            self.log.append(note_to_model(notes[0].text))
+            del notes[0]
 
     def use_window(self, used: int) -> ContextChanged:
         """Set the usage to an estimate of `used` tokens in the present model's window at once."""

@@ -9,6 +9,7 @@ from agent_tui.agent.part import Host, Part
 from agent_tui.errors import SessionError
 from agent_tui.events import Notice
 from agent_tui.feature import Feature, load_object
+from agent_tui.outside_code import is_fault
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import Entry
 
@@ -40,7 +41,9 @@ class _Watch:
             yield
         except SessionError:
             raise
-        except (Exception, SystemExit) as fault:  # noqa: BLE001 - others wrote the part
+        except BaseException as fault:
+            if not is_fault(fault):
+                raise
             if not self.has_failed:
                 self.has_failed = True
                 what = printable_line(f"{type(fault).__name__}: {fault}", _MOST_CHARS)
@@ -99,7 +102,7 @@ class _GuardedPart:
         """
         if isinstance(answer, Part):
             return _GuardedPart(answer, self._watch)
-        kind = Sequence if isinstance(otherwise, tuple) else type(otherwise)
+        kind = Sequence if isinstance(otherwise, tuple | list) else type(otherwise)
         if otherwise is not None and not issubclass(type(answer), kind):
             raise TypeError(f"it returned {type(answer).__name__}, not {kind.__name__}")
         return answer

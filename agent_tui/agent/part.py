@@ -15,7 +15,8 @@ from agent_tui.feature import Feature, load_object
 from agent_tui.messages import JsonObject, ToolCall, ToolSpec
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import SessionChain
-from agent_tui.tools.base import Ability, ToolOutput
+from agent_tui.tools.base import Ability, Toolbox, ToolOutput
+from agent_tui.tools.other_tools import gather_seldom_tools
 
 
 class RunsTurn(Protocol):
@@ -42,6 +43,11 @@ class Host(Protocol):
     @property
     def network(self) -> CommandNetwork:
         """Decides on connections that commands want."""
+        ...
+
+    @property
+    def can_fill_forms(self) -> bool:
+        """Whether somebody can fill a form that a tool shows."""
         ...
 
     def make_turn(self, emit: Emit) -> RunsTurn:
@@ -109,17 +115,21 @@ class CallAnswer:
 
 
 class ProgramQuestion(NamedTuple):
-    """The question whether a program that the project names may run.
+    """The question whether a program that a file names may run.
 
     Attributes:
         title: The question.
         facts: What would run and where it is defined, all of it.
         answer: Takes the user's decision as ``is_allowed``.
+        until: What ends a yes, as in "yes, until its command changes".
+        at_terminal: Whether only a user at a terminal is asked, not through an editor.
     """
 
     title: str
     facts: Sequence[str]
     answer: Callable[..., Awaitable[None]]
+    until: str = "its command changes"
+    at_terminal: bool = False
 
 
 class Part:
@@ -233,8 +243,16 @@ class Part:
         """
         return specs
 
+    def toolbox(self) -> Toolbox | None:
+        """The tools that it brings while the program runs, after all others; None without any.
+
+        Called in any thread, often; it may block the first time. Where the tools changed, the part
+        sets ``fitted`` of the conversation to None.
+        """
+        return None
+
     async def questions(self) -> Sequence[ProgramQuestion]:
-        """Programs that the project wants to start and that the user has not decided on."""
+        """Programs that wait to be started and that the user has not decided on."""
         return ()
 
     def for_helper(self, helper: Conversation) -> "Part | None":
@@ -301,10 +319,13 @@ def abilities_of(parts: Iterable[Part], emit: Emit) -> tuple[Ability, ...]:
 def offered_tools(
     parts: Iterable[Part], specs: Sequence[ToolSpec], window: int, *, is_planning: bool
 ) -> Sequence[ToolSpec]:
-    """What `parts` let the model be offered of `specs`; each sees what those before it left."""
+    """What the model is offered of `specs`: what `parts` let it be, seldom used tools in one.
+
+    Each part sees what those before it left.
+    """
     for part in parts:
         specs = part.offered(specs, window, is_planning=is_planning)
-    return specs
+    return gather_seldom_tools(specs)
 
 
 def carried_entries(parts: Iterable[Part], path: Sequence[Entry]) -> tuple[Entry, ...]:

@@ -15,6 +15,7 @@ from agent_tui.agent.compaction.compactor import Compactor, Confirm
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.guarded_part import make_parts, part_itself
 from agent_tui.agent.part import Part, abilities_of
+from agent_tui.agent.part_tools import ToolboxWithParts
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.branches import Branches
 from agent_tui.agent.session.manager import SessionManager
@@ -32,7 +33,7 @@ from agent_tui.agent.turn.pins import PinKeeper
 from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
-from agent_tui.agent.turn.user_message import NewMessage
+from agent_tui.agent.turn.user_message import NewMessage, NoteToModel
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.proposal import Decision, Proposal
@@ -43,18 +44,19 @@ from agent_tui.events import (
     JobEnded,
     JobStarted,
     Notice,
-    QueueChanged,
     TurnFinished,
 )
-from agent_tui.messages import ImageContent, Job, ThinkingLevel, UserMessage
+from agent_tui.messages import ImageContent, Job, JsonObject, ThinkingLevel, UserMessage
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.client import OnProgress, RequestTracker, ignore_usage
+from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.file.writer import SessionState
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.sessions.replay.pins import pin_of, unpin_entry
+from agent_tui.tools.form import CANCELLED, Elicitation, FormFiller
 
 PartT = TypeVar("PartT", bound=Part)
 
@@ -81,6 +83,7 @@ class AgentRuntime:
         past: Reads the sessions that the present one continues.
         pending_approvals: Takes the answers to `ApprovalRequested`.
         network: Decides on connections that commands want.
+        aborts: How often `abort` was called.
 
     Args:
         services: See above.
@@ -101,12 +104,17 @@ class AgentRuntime:
         make_network: MakeNetwork = lambda _pending, _conversation: CommandNetwork(),
     ) -> None:
         self._activity: Activity | None = None
+        self._fill_form: FormFiller | None = None
+        self._asides: set[asyncio.Task[str]] = set()
+        self.aborts = 0
         self._emit: Emit | None = None
         self._untold: list[Notice] = []
         self._background = BackgroundSummary(planner)
         self._pause = Pause()
         self.past = PastSessions(services.store)
-        self.services = services
+        self.services = services = replace(
+            services, toolbox=ToolboxWithParts(services.toolbox, lambda: self.parts)
+        )
         self.planner = planner
         self.pending_approvals = PendingApprovals(self._note_state)
         self.sessions = SessionManager(
@@ -144,6 +152,16 @@ class AgentRuntime:
                 return part
         raise LookupError(kind.__name__)
 
+    def let_answer(self, fill: FormFiller) -> None:
+        """Let tools ask the user through `fill`, one form at a time."""
+        self._fill_form = fill
+        self.conversation.fitted = None  # other tools are offered
+
+    @property
+    def can_fill_forms(self) -> bool:
+        """Whether somebody can fill a form."""
+        return self._fill_form is not None
+
     @property
     def is_busy(self) -> bool:
         """Whether an activity is running."""
@@ -162,7 +180,7 @@ class AgentRuntime:
         Args:
             text: The message.
             images: What goes with it.
-            typed: Its typed parts around long pastes; None without pastes.
+            typed: Its typed parts around pastes, which name skills; None if all of it was typed.
         """
         message = NewMessage(text, images, typed)
         return self.carry_out(lambda emit: self._submit(message, emit))
@@ -244,19 +262,41 @@ class AgentRuntime:
     async def ask_aside(self, question: str) -> str:
         """Ask a question beside the conversation, also during a turn; returns the model's answer.
 
+        `abort` stops it, too.
+
         Raises:
             AgentTuiError: There is no answer, or the session is read-only.
         """
         self.sessions.require_writable()
-        return await answer_aside(self.conversation, question)
+        asking = asyncio.create_task(answer_aside(self.conversation, question))
+        self._asides.add(asking)
+        try:
+            await asyncio.wait((asking,))
+        except asyncio.CancelledError:
+            asking.cancel()
+            await asyncio.wait((asking,))
+            raise
+        finally:
+            self._asides.discard(asking)
+        if asking.cancelled():
+            raise AgentTuiError(f"Stopped before this was answered: {printable_line(question)}")
+        return asking.result()
+
+    @property
+    def is_asked_aside(self) -> bool:
+        """Whether a side question waits for its answer."""
+        return bool(self._asides)
 
     def abort(self, *, ends_wait: bool = True) -> None:
-        """Stop the running activity; its generator ends after its last events.
+        """Stop the running activity and side questions; its generator ends after its last events.
 
         Args:
             ends_wait: Whether the user stops it. If the program ends, a wait for a model's limit
                 continues when the session is opened again.
         """
+        self.aborts += 1
+        for asking in self._asides:
+            asking.cancel()
         if self._activity is not None:
             if ends_wait:
                 stop_wait(self.conversation)
@@ -305,18 +345,31 @@ class AgentRuntime:
         typed: tuple[str, ...] | None = None,
         *,
         shown: str = "",
+        is_command: bool = False,
     ) -> tuple[AgentEvent, ...]:
         """Queue `text` for delivery before the next request of the running turn.
 
         Args:
             text: The message.
             images: What goes with it.
-            typed: Its typed parts around long pastes; None without pastes.
+            typed: Its typed parts around pastes, which name skills; None if all of it was typed.
             shown: Text to show while it waits; empty to show all of it.
+            is_command: Whether it is a command, which waits for the end of the turn.
         """
         queue = self.conversation.queue
-        queue.messages.append(NewMessage(text, images, typed, shown))
-        return (QueueChanged(queue.shown),)
+        queue.messages.append(NewMessage(text, images, typed, shown, is_command))
+        return (queue.change,)
+
+    def tell_model(self, text: str, shown: str) -> tuple[AgentEvent, ...]:
+        """Tell the model what the user did, before the next request or at the end of the turn.
+
+        Args:
+            text: What the model reads.
+            shown: One line for the user while it waits.
+        """
+        queue = self.conversation.queue
+        queue.notes.append(NoteToModel(text, shown))
+        return (queue.change,)
 
     # Settings of the conversation
 
@@ -589,7 +642,14 @@ class AgentRuntime:
             network=self.network,
             use_mode=self.sessions.use_mode,
             abilities=abilities_of(self.parts, emit),
+            fill_form=self._fill_after_events if self.can_fill_forms else None,
         )
+
+    async def _fill_after_events(self, form: Elicitation) -> JsonObject:
+        """Have the user fill `form`, once the front has shown what happened before."""
+        if self._activity is not None:
+            await self._activity.wait_until_told()
+        return await self._fill_form(form) if self._fill_form is not None else CANCELLED
 
 
 _ASKED = """\

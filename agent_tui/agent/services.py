@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,6 +51,7 @@ class RuntimeServices:
             sessions in them are of the same project. Blocking.
         remote_tools: The tools of servers in `toolbox`.
         features: The features whose parts conversations have.
+        command_names: The names of the program's own slash commands, which no skill has. Blocking.
         brought: What plugins bring, by the group of its kind, such as ``agent_tui.hooks``.
         sleep: Waits before a request is tried again.
         clock: Monotonic seconds, which say how long turns and calls take.
@@ -91,6 +92,7 @@ class RuntimeServices:
     folders_elsewhere: Callable[[Path], Sequence[Path]] = lambda _cwd: ()
     remote_tools: RemoteTools = field(default_factory=RemoteTools)
     features: Sequence[Feature] = ()
+    command_names: Callable[[], Set[str]] = frozenset[str]
     brought: Callable[[str], Sequence[object]] = lambda _group: ()
     sleep: Sleep = asyncio.sleep
     clock: Callable[[], float] = time.monotonic

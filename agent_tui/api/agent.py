@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self, TypeAlias, cast
@@ -46,12 +47,14 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.feature import own_features
+from agent_tui.messages import JsonObject
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.access import open_models
 from agent_tui.safe_paths import real_path
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.files.home_links import linked_settings
+from agent_tui.tools.form import CANCELLED, Elicitation, FormField, accept_form
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import OfferedTool, default_toolbox
 
@@ -74,12 +77,59 @@ Event: TypeAlias = (
 )
 """What `Agent.run` yields."""
 
+Answers: TypeAlias = Sequence[str | Sequence[str]]
+"""The answer to each question: one of its choices, a text, or several of both."""
+
+Questions: TypeAlias = Callable[[Sequence[FormField]], Answers | Awaitable[Answers | None] | None]
+"""Asked when the model has questions; returns the answers to them, or None to stop the run."""
+
 Permissions: TypeAlias = Callable[[ApprovalRequest], bool | Awaitable[bool]]
 """Asked before a call that changes something; says whether it may be made."""
 
 
 _NOT_ENDED = "The run has not ended. To leave its loop early, use contextlib.aclosing."
 _LEFT = "The run was left before its end, so there are no last words."
+
+
+def _check_functions(tools: object, permissions: object, questions: object) -> None:
+    """Check what a program gives to be called.
+
+    Raises:
+        TypeError: One of it cannot be.
+    """
+    if isinstance(tools, FunctionTool):
+        raise TypeError("tools is a list of functions: put brackets around the one you have.")
+    for one in cast("Sequence[object]", tools):
+        if not isinstance(one, FunctionTool):
+            raise TypeError(f"{one!r} is no tool: put @agent_tui.tool above it.")
+    if permissions is not None and not callable(permissions):
+        raise TypeError("permissions is a function that gets an ApprovalRequest.")
+    if questions is not None and not callable(questions):
+        raise TypeError("questions is a function that gets a list of FormField.")
+
+
+async def _answers_of(questions: Questions, form: Elicitation) -> JsonObject:
+    """The answers of a program to the questions in `form`.
+
+    Raises:
+        TypeError: They are not what `Questions` returns.
+    """
+    given = questions(form.fields)
+    answers = cast("object", await given if inspect.isawaitable(given) else given)
+    if answers is None:
+        return CANCELLED
+    if isinstance(answers, str) or not isinstance(answers, Sequence):
+        raise TypeError(f"questions returned {answers!r}; return a list of answers, or None")
+    listed = cast("Sequence[object]", answers)
+    if len(listed) != len(form.fields):
+        raise TypeError(f"questions returned {len(listed)} answers to {len(form.fields)} questions")
+    values: JsonObject = {}
+    for field, answer in zip(form.fields, listed, strict=True):
+        texts = [answer] if isinstance(answer, str) else answer
+        if not isinstance(texts, Sequence):
+            raise TypeError(f"questions returned {answer!r}; an answer is a text or a list of them")
+        values[field.name] = [str(text) for text in cast("Sequence[object]", texts)]
+    return accept_form(values)
 
 
 def _write_instructions(config_dir: Path, text: str) -> None:
@@ -105,6 +155,9 @@ class Agent:
         cwd: The folder it works in; by default that of `session`, or the present one.
         permissions: Asked before each call that changes something or goes to the network. Without
             it the agent only reads.
+        questions: Asked when the model has questions: it gets a `FormField` for each, with the
+            question as its `title` and the answers to choose from as its `choices`, and returns
+            their answers in that order. Without it the model cannot ask.
         instructions: What the model is told beside the built-in system prompt, such as its role;
             at most 40,000 characters are used.
         max_turns: Most replies of the model in a run, which then ends with the outcome ``limit``;
@@ -133,6 +186,7 @@ class Agent:
         tools: Sequence[FunctionTool[..., object]] = (),
         cwd: str | Path | None = None,
         permissions: Permissions | None = None,
+        questions: Questions | None = None,
         instructions: str = "",
         max_turns: int | None = None,
         session: Session | str | Path | None = None,
@@ -143,15 +197,9 @@ class Agent:
         folder = real_path(Path(given).expanduser())
         if not folder.is_dir():
             raise UsageError(f"There is no folder {folder}.")
-        if isinstance(cast("object", tools), FunctionTool):
-            raise TypeError("tools is a list of functions: put brackets around the one you have.")
         if max_turns is not None and (type(max_turns) is not int or max_turns < 1):
             raise ValueError(f"max_turns must be a whole number of at least 1, not {max_turns!r}")
-        for one in cast("Sequence[object]", tools):
-            if not isinstance(one, FunctionTool):
-                raise TypeError(f"{one!r} is no tool: put @agent_tui.tool above it.")
-        if permissions is not None and not callable(permissions):
-            raise TypeError("permissions is a function that gets an ApprovalRequest.")
+        _check_functions(tools, permissions, questions)
         self._permissions = permissions
         settings = library_settings(
             model,
@@ -173,6 +221,9 @@ class Agent:
         services = replace(services, most_replies=max_turns or 0)
         planner = CompactionPlanner(services.client, services.counter, self._models.catalog)
         self._runtime = AgentRuntime(services, planner, ref, folder, "ask")
+        self._fault: Exception | None = None
+        if questions is not None:
+            self._runtime.let_answer(partial(self._answer_questions, questions))
         self._result = ""
         self._problem = "Nothing was asked yet."
 
@@ -227,6 +278,9 @@ class Agent:
                         self._note(event)
                         if isinstance(event, Event):
                             yield event
+            if (fault := self._fault) is not None:
+                self._fault = None
+                raise fault
         finally:
             if is_first and self._problem == _NOT_ENDED:
                 self._problem = _LEFT
@@ -285,6 +339,14 @@ class Agent:
         if isinstance(event, TurnFinished):
             is_done = event.outcome == "done"
             self._problem = "" if is_done else event.error or f"Ended: {event.outcome}."
+
+    async def _answer_questions(self, questions: Questions, form: Elicitation) -> JsonObject:
+        """Have the program answer; what it raises stops the turn, and `run` raises it."""
+        try:
+            return await _answers_of(questions, form)
+        except Exception as fault:  # noqa: BLE001 - the model is not told of faults of the program
+            self._fault = fault
+            return CANCELLED
 
     async def _answer(self, request: ApprovalRequest) -> None:
         may = self._permissions(request) if self._permissions is not None else False

@@ -1,17 +1,18 @@
 """Tools of one's own: typed functions that the model may call."""
 
-import asyncio
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
 
 from pydantic import TypeAdapter, create_model
 from pydantic.errors import PydanticUserError
 
 from agent_tui.errors import ToolError
+from agent_tui.outside_code import cause_of, is_fault, run_in_thread
+from agent_tui.safe_text import strip_control_characters
 from agent_tui.tools.base import Access, Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.registry import OfferedTool, offer_tool
 from agent_tui.tools.shorten import keep_ends
@@ -111,25 +112,17 @@ class _Run:
             if self.of.is_async:
                 result = await cast("Awaitable[object]", self.of(**values))
             else:
-                result = await asyncio.to_thread(_call_in_thread, self.of, values)
-        except (Exception, SystemExit) as error:  # whatever it is, the model can react to it
-            cause = error.__cause__ if isinstance(error, _EndOfIterationError) else error
-            raise ToolError(f"{self.name} failed: {type(cause).__name__}: {cause}") from error
+                result = await run_in_thread(partial(self.of, **values))
+        except BaseException as error:  # whatever it is, the model can react to it
+            if not is_fault(error):
+                raise
+            cause = cause_of(error)
+            why = strip_control_characters(f"{type(cause).__name__}: {cause}")
+            raise ToolError(f"{self.name} failed: {why}") from error
         text = result if isinstance(result, str) else _as_json(result)
         limits = context.limits
         kept = keep_ends(text, max_lines=limits.max_lines, max_bytes=limits.max_bytes)
         return ToolOutput(kept.text)
-
-
-class _EndOfIterationError(Exception):
-    """A `StopIteration`, which no future can hold: whoever waits for it would wait forever."""
-
-
-def _call_in_thread(function: Callable[..., object], values: Mapping[str, object]) -> object:
-    try:
-        return function(**values)
-    except StopIteration as error:
-        raise _EndOfIterationError from error
 
 
 def _as_json(value: object) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from difflib import get_close_matches
 from typing import NoReturn
 
+_VERB = "COMMAND"
 _UNKNOWN = r"unrecognized arguments: (--[^\s=]+)"
 _OPTION = r"(?<![\w-])--[a-z][\w-]*"
 
@@ -18,11 +19,13 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Report the error, the nearest valid word, and where all options are shown."""
+        if message.endswith(f": {_VERB}"):
+            message = f"add a command: {', '.join(self.verbs)}"
         self.exit(2, f"{self.prog}: {message}. {self._nearest(message)}See {self.prog} --help.\n")
 
     def verb_adder(self) -> "Callable[..., CommandParser]":
         """A function that adds a subcommand from its name, a summary and text below its options."""
-        verbs = self.add_subparsers(metavar="COMMAND", required=True, dest="verb")
+        verbs = self.add_subparsers(metavar=_VERB, required=True, dest="verb")
         self.verbs = verbs.choices
 
         def add(name: str, summary: str, more: str = "") -> CommandParser:

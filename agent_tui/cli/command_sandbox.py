@@ -1,6 +1,6 @@
 """Makes the sandbox of the model's commands, if a feature brings one."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -12,6 +12,7 @@ from agent_tui.agent.turn.pending_approvals import PendingApprovals
 from agent_tui.config import Settings
 from agent_tui.errors import AgentTuiError
 from agent_tui.feature import load_object, own_features
+from agent_tui.permissions.protected_paths import SandboxView
 from agent_tui.safe_paths import real_path
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.command_sandbox import CommandRun, CommandSandbox, CommandStart, setup_error
@@ -32,6 +33,13 @@ class ProgramSandbox(CommandSandbox):
     def shows(self, cwd: Path, path: Path) -> bool:
         """Whether commands in `cwd` can read `path` (absolute, links followed). Blocking."""
         return True
+
+    def temporary_folders(self, cwd: Path) -> Sequence[Path] | None:
+        """The folders for temporary files that commands in `cwd` write; None without a sandbox.
+
+        By the names that tools use. Blocking on first use.
+        """
+        return None
 
     def expect(self, *folders: Path) -> None:
         """Note that commands may write `folders`: we run no program that lies there."""
@@ -68,6 +76,10 @@ class BrokenSandbox(ProgramSandbox):
     def is_on(self, cwd: Path) -> bool:
         """True: nothing is judged as if there were no sandbox."""
         return True
+
+    def temporary_folders(self, cwd: Path) -> Sequence[Path] | None:
+        """None that commands write."""
+        return ()
 
     def problem(self, cwd: Path) -> str:
         """What is wrong."""
@@ -133,11 +145,14 @@ def command_sandbox(
         return BrokenSandbox(f"{type(error).__name__}: {error}")
 
 
-def unseen_by_commands(sandbox: ProgramSandbox, workspace: Path) -> Callable[[Path], bool]:
-    """A function that tells what commands in `workspace` cannot read; saved outputs count as read.
+def view_of_commands(sandbox: ProgramSandbox, workspace: Path) -> SandboxView:
+    """What commands in `workspace` can read and write; saved outputs count as read.
 
     From now on, agent-tui runs no program that lies there.
     """
     sandbox.expect(workspace)
     outputs = real_path(paths.cache_folder("outputs"))
-    return lambda path: not (path.is_relative_to(outputs) or sandbox.shows(workspace, path))
+    return SandboxView(
+        lambda path: not (path.is_relative_to(outputs) or sandbox.shows(workspace, path)),
+        lambda: sandbox.temporary_folders(workspace),
+    )

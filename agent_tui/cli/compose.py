@@ -242,6 +242,7 @@ def compose(
         shared,
         settings=settings.model_copy(update={"hooks": own_settings.hooks}),
         features=plugins.of(FEATURES),
+        command_names=partial(_command_names, plugins),
         brought=plugins.in_group,
         keeps_sessions=arguments.keeps_session and not unkept,
         origin=arguments.origin,
@@ -340,6 +341,12 @@ def editor_of(
         **arguments.setting_values,
     }
     return settings_editor(lambda: config_files_in_effect(workspace(), trust), flags)
+
+
+def _command_names(plugins: Plugins) -> frozenset[str]:
+    from agent_tui.commands.core.registry import load_commands  # imports most of the program
+
+    return load_commands(plugins).own_names
 
 
 def _fallback_model(arguments: Arguments, catalog: ModelCatalog) -> ModelRef | None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agent_tui.cli.arguments import Arguments
-from agent_tui.cli.command_sandbox import ProgramSandbox, unseen_by_commands
+from agent_tui.cli.command_sandbox import ProgramSandbox, view_of_commands
 from agent_tui.cli.folders import project_store
 from agent_tui.cli.unread_rules import rules_in_force
 from agent_tui.config import PermissionMode, PermissionSettings
@@ -69,7 +69,7 @@ class EngineMaker:
             git_risk=self._trust.git_risk,
         )
         linked = linked_settings((workspace, *self._added), os.environ)
-        permissions.work_in(self._added, unseen_by_commands(self._sandbox, workspace), linked)
+        permissions.work_in(self._added, view_of_commands(self._sandbox, workspace), linked)
         permissions.book.add_run_rules(_rules_of_run(self._arguments))
         permissions.book.unread = read.unread
         permissions.mode = permissions.book.limit_mode(mode)

@@ -6,13 +6,19 @@ import sys
 
 from agent_tui import paths
 from agent_tui.errors import AgentTuiError, UsageError
-from agent_tui.providers.kept_keys import FilledIn, KeptKeys
+from agent_tui.providers.accounts import own_accounts
+from agent_tui.providers.kept_keys import KEEPABLE, FilledIn, KeptKeys
 from agent_tui.providers.keys import what_is_wrong_with
 
 
 def key_store() -> KeptKeys:
     """The user's stored keys."""
     return KeptKeys(paths.user_data_dir() / "keys")
+
+
+def login_names() -> tuple[str, ...]:
+    """What ``agent-tui login`` and ``agent-tui logout`` take."""
+    return (*(account.name for account in own_accounts().values()), *KEEPABLE)
 
 
 def use_stored_keys() -> FilledIn:

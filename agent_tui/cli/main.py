@@ -34,9 +34,8 @@ def run(argv: Sequence[str]) -> int:
     _distrust_working_folder()
     try:
         if "_ARGCOMPLETE" in os.environ:  # a shell requests completions
-            from agent_tui.cli.completion_command import answer_shell
-
-            answer_shell()
+            for name in (each.shell_answer for each in own_features() if each.shell_answer):
+                cast("Callable[[], None]", load_object(name))()
         if argv and (subcommand := _subcommand(argv[0]) or _meant_subcommand(argv)) is not None:
             return subcommand.load().run_command(argv[1:])
         return _run_agent(argv)

@@ -75,13 +75,12 @@ def find_shared_files() -> list[Path]:
     list, and those of its virtual environment: ``pyvenv.cfg`` names the interpreter.
     """
     packages = Path(platformdirs.__file__).parents[1]
-    places = {Path(agent_tui.__file__).parent, packages / "__pycache__"}
+    places = {str(Path(agent_tui.__file__).parent), str(packages / "__pycache__")}
     for found in _distributions():
         listed = csv.reader((found.read_text("RECORD") or "").splitlines())
         names = {name if name[:2] == ".." else name.partition("/")[0] for name, *_ in listed}
-        places.update(Path(str(found.locate_file(name))) for name in names)
-    files = {path for place in places for path in _files_at(place)}
-    shared = {path for path in files if _is_shared(path)}
+        places.update(str(found.locate_file(name)) for name in names)
+    shared = {Path(path) for place in places for path in _shared_at(place)}
     interpreter = [real_path(Path(sys.executable))] if sys.executable else []
     others = chain(_files_of_environment(packages), interpreter)
     return sorted(shared.union(filter(_has_second_name, others)))
@@ -112,12 +111,25 @@ def _folders_of_modules(packages: Path) -> Iterator[str]:
             yield path.relative_to(packages).parts[0]
 
 
-def _files_at(path: Path) -> Iterator[Path]:
-    """`path`, or all files below it if it is a folder."""
-    if not path.is_dir():
-        yield path
-    for place, _, names in os.walk(path):
-        yield from (Path(place, name) for name in names)
+def _shared_at(place: str) -> Iterator[str]:
+    """The shared files among `place` and all below it; of thousands, no `Path` is made of each."""
+    if not Path(place).is_dir():
+        yield from filter(_is_shared, (place,))
+    folders = [place]
+    for folder in folders:  # it grows meanwhile
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry.path)
+                elif entry.is_symlink() or _has_more_names(entry):
+                    yield from filter(_is_shared, (entry.path,))
+
+
+def _has_more_names(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.stat(follow_symlinks=False).st_nlink > 1
+    except OSError:
+        return False
 
 
 def _distributions() -> Iterator[Distribution]:
@@ -141,8 +153,9 @@ def _distributions() -> Iterator[Distribution]:
                     pending.append(required)
 
 
-def _is_shared(path: Path) -> bool:
-    """Whether `path` is a file with several names, or a link to one elsewhere."""
+def _is_shared(name: str) -> bool:
+    """Whether `name` is a file with several names, or a link to one elsewhere."""
+    path = Path(name)
     try:
         if path.is_symlink():
             return path.is_file() and not real_path(path).is_relative_to(real_path(path.parent))

@@ -170,7 +170,7 @@ def _load_feature(feature: Feature, entry: "EntryPoint", writable: Collection[Pa
         if module.partition(".")[0] != package:
             raise _UnusableError(f"it names {module}, which is not in its own package")
         try:
-            with _importing_from_outside(writable):
+            with importing_from_outside(writable):
                 importlib.import_module(module)
         except (Exception, SystemExit) as error:
             raise _UnusableError(f"{type(error).__name__}: {error}") from error
@@ -229,7 +229,7 @@ def _load(entry: "EntryPoint", package: "Distribution", writable: Collection[Pat
     """
     try:
         if (place := _place_in(entry, package, writable)) is None:
-            with _importing_from_outside(writable):
+            with importing_from_outside(writable):
                 return entry.load()
     except (Exception, SystemExit) as error:
         raise _UnusableError(f"{type(error).__name__}: {error}") from error
@@ -250,7 +250,7 @@ def _place_in(entry: "EntryPoint", package: "Distribution", folders: Iterable[Pa
 
 
 @contextmanager
-def _importing_from_outside(folders: Collection[Path]) -> Generator[None]:
+def importing_from_outside(folders: Collection[Path]) -> Generator[None]:
     """Import nothing from `folders` inside the block, whatever the search path says."""
     before = sys.path[:]
     sys.path[:] = [path for path in before if not _is_in(Path(path), folders)]

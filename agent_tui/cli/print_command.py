@@ -1,15 +1,16 @@
 """``agent-tui -p``: runs one prompt and prints the answer."""
 
 import asyncio
-import math
 import signal
 import sys
 import threading
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from functools import partial
+from typing import TextIO
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.session.opening import interruption_note
 from agent_tui.cli.arguments import Arguments
 from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.folders import withheld_notice
@@ -17,11 +18,11 @@ from agent_tui.cli.local_option import have_a_local_model
 from agent_tui.cli.output import complain
 from agent_tui.cli.piped_input import GivenPrompt, read_prompt
 from agent_tui.cli.unread_rules import refuse_unread
+from agent_tui.commands.model import no_model_error
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
-from agent_tui.feature import local_option
 from agent_tui.headless.answer_schema import AnswerSchema, RunTerms, TimeLimit
-from agent_tui.headless.printer import ExitCode, OutputFormat, print_command, print_turn
+from agent_tui.headless.printer import ExitCode, OutputFormat, join_piped, print_command, print_turn
 from agent_tui.headless.stream import MessageStream
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -29,9 +30,9 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _STOP_AGAIN_S = 0.2
 _STOP_WITHIN_S = 10.0
-"""Seconds after the time limit for recording results and ending processes."""
+"""Seconds after a signal or the time limit for recording results and ending processes."""
 
-_NO_MODEL = "No model chosen and no provider key found."
+_CONTINUES = "The last turn was interrupted. It continues now."
 
 
 def run_print(arguments: Arguments) -> int:
@@ -64,21 +65,24 @@ def run_print(arguments: Arguments) -> int:
         time_limit=TimeLimit(arguments.max_time_s) if arguments.max_time_s else None,
         fails_on_refusal=arguments.fails_on_refusal,
     )
-    return asyncio.run(_run(arguments, given.written, given.piped, terms))
+    out = sys.stdout
+    with redirect_stdout(sys.stderr):  # what tools and plugins print is not the result
+        return asyncio.run(_run(arguments, given, terms, out))
 
 
-async def _run(arguments: Arguments, written: str, piped: str, terms: RunTerms) -> int:
+async def _run(arguments: Arguments, given: GivenPrompt, terms: RunTerms, out: TextIO) -> int:
+    written, piped = given.written, given.piped
     ends_at = _ends_at(terms)
     program = compose(arguments, is_interactive=False)
     warming: asyncio.Task[None] | None = None
     for notice in program.start_notices:
         complain(notice)
     try:
-        await _open_session(program)
+        await _open_session(program, continues=not (written or piped))
         refuse_unread(program.runtime.conversation.permissions.book.missing)
         is_command = written.lstrip().startswith("/")
         if not (program.has_model or is_command):
-            raise UsageError(_NO_MODEL, _ways_to_a_model())
+            raise no_model_error()
         runtime = program.runtime
         if not is_command:
             warm = program.models.provider.warm(runtime.conversation.model)
@@ -91,16 +95,16 @@ async def _run(arguments: Arguments, written: str, piped: str, terms: RunTerms) 
                 complain(event.text)
         services = command_services(arguments, program)
         if arguments.reads_messages:
-            stream = MessageStream(runtime, services, terms=terms)
+            stream = MessageStream(runtime, services, terms=terms, out=out)
             _feed(stream)
             return await _until_stopped(stream.run(), stream.stop, terms.time_limit, ends_at)
         output_format = arguments.output_format
         if is_command:
             printing = print_command(
-                runtime, services, written, output_format, attached=piped, terms=terms
+                runtime, services, written, output_format, attached=piped, out=out, terms=terms
             )
         else:
-            printing = _print_turn(runtime, _join(written, piped), output_format, terms)
+            printing = _print_turn(runtime, join_piped(written, piped), output_format, terms, out)
         stop = partial(runtime.abort, ends_wait=False)
         return await _until_stopped(printing, stop, terms.time_limit, ends_at)
     finally:
@@ -116,24 +120,20 @@ async def _close(program: Program) -> None:
 
 
 async def _print_turn(
-    runtime: AgentRuntime, prompt: str, output_format: OutputFormat, terms: RunTerms
+    runtime: AgentRuntime,
+    given: tuple[str, tuple[str, ...] | None],
+    output_format: OutputFormat,
+    terms: RunTerms,
+    out: TextIO,
 ) -> ExitCode:
     """Run and print one turn; without a prompt, continue the last one if it is unfinished."""
+    prompt, typed = given
     if not (prompt or runtime.is_unfinished):
         complain("Nothing to continue: the last turn is complete.")
         return ExitCode.DONE
-    return await print_turn(runtime, prompt or None, output_format, terms=terms)
-
-
-def _ways_to_a_model() -> str:
-    """What the user can do to have a model, as a sentence."""
-    ways = [
-        "Choose one with -m (and --base-url for your own server)",
-        "set a key such as ANTHROPIC_API_KEY",
-    ]
-    if (option := local_option()) is not None:
-        ways.append(f"use a small local model with --{option.name}")
-    return f"{', '.join(ways[:-1])}, or {ways[-1]}."
+    return await print_turn(
+        runtime, prompt or None, output_format, typed=typed, out=out, terms=terms
+    )
 
 
 def _standing(program: Program) -> str:
@@ -148,7 +148,8 @@ def _standing(program: Program) -> str:
     return f"mode {permissions.mode}, commands run in the {sandbox.word(cwd)}, network: {hosts}"
 
 
-async def _open_session(program: Program) -> None:
+async def _open_session(program: Program, *, continues: bool) -> None:
+    """Open the session that is to be continued; `continues`: so is its interrupted turn."""
     if program.resume == "":
         raise UsageError("With -p, -r needs a session id.", "See agent-tui sessions list.")
     if program.resume is None:
@@ -157,7 +158,10 @@ async def _open_session(program: Program) -> None:
         program.resume, keep_model=program.keeps_model
     ):
         if isinstance(event, Notice):
-            complain(event.text)
+            is_next = continues and event.text == interruption_note(
+                program.runtime.conversation.log
+            )
+            complain(_CONTINUES if is_next else event.text)
 
 
 def _feed(stream: MessageStream) -> None:
@@ -174,33 +178,38 @@ def _feed(stream: MessageStream) -> None:
     threading.Thread(target=read, daemon=True).start()
 
 
-def _ends_at(terms: RunTerms) -> float:
-    """When the run must end, by the clock of the event loop in seconds."""
-    seconds = math.inf if terms.time_limit is None else terms.time_limit.seconds
-    return asyncio.get_running_loop().time() + seconds
+def _ends_at(terms: RunTerms) -> float | None:
+    """When the run must end, by the clock of the event loop in seconds; None without a limit."""
+    if terms.time_limit is None:
+        return None
+    return asyncio.get_running_loop().time() + terms.time_limit.seconds
 
 
 async def _until_stopped(
     printing: Coroutine[None, None, ExitCode],
     stop: Callable[[], None],
     time_limit: TimeLimit | None,
-    ends_at: float,
+    ends_at: float | None,
 ) -> ExitCode:
     """Wait for `printing`; a signal that would kill us stops it and keeps the results so far.
 
     So does the time limit; whatever does not stop in an orderly way is then cancelled.
     """
     loop = asyncio.get_running_loop()
+    signalled = asyncio.Event()
     caught = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
     for number in caught:
-        loop.add_signal_handler(number, stop)
-    stopping = asyncio.create_task(_stop_in_time(stop, time_limit, ends_at))
+        loop.add_signal_handler(number, signalled.set)
+    patience = asyncio.timeout(None)
+    stopping = asyncio.create_task(_stop_when_due(stop, signalled, time_limit, ends_at, patience))
     try:
-        async with asyncio.timeout_at(ends_at + _STOP_WITHIN_S if time_limit else None):
+        async with patience:
             return await printing
     except TimeoutError:
-        if time_limit is None or not time_limit.is_over:
+        if not patience.expired():
             raise
+        if time_limit is None or not time_limit.is_over:
+            return ExitCode.INTERRUPTED
         complain(time_limit.words)
         return ExitCode.TIMEOUT
     finally:
@@ -209,17 +218,21 @@ async def _until_stopped(
             loop.remove_signal_handler(number)
 
 
-async def _stop_in_time(
-    stop: Callable[[], None], time_limit: TimeLimit | None, ends_at: float
+async def _stop_when_due(
+    stop: Callable[[], None],
+    signalled: asyncio.Event,
+    time_limit: TimeLimit | None,
+    ends_at: float | None,
+    patience: asyncio.Timeout,
 ) -> None:
-    if time_limit is None:
-        return
-    await asyncio.sleep(ends_at - asyncio.get_running_loop().time())
-    time_limit.is_over = True
+    """Call `stop` at a signal or at the end of the time, and limit the `patience` after that."""
+    try:
+        async with asyncio.timeout_at(ends_at):
+            await signalled.wait()
+    except TimeoutError:
+        if time_limit is not None:
+            time_limit.is_over = True
+    patience.reschedule(asyncio.get_running_loop().time() + _STOP_WITHIN_S)
     while True:  # a turn that has not begun is stopped once it begins
         stop()
         await asyncio.sleep(_STOP_AGAIN_S)
-
-
-def _join(*parts: str) -> str:
-    return "\n\n".join(part for part in parts if part)

@@ -10,7 +10,7 @@ from agent_tui.cli.folders import project_store
 from agent_tui.cli.local_option import own_offer
 from agent_tui.commands.core.demo import own_demo
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.providers.accounts import Account, DeviceCode, own_accounts
+from agent_tui.providers.accounts import Account, DeviceCode, own_accounts, sign_in_to
 from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.ui.options import FirstRun, KeyChoice, UiOptions
 from agent_tui.ui.status.status_script import StatusScript
@@ -81,9 +81,7 @@ def _wants_chooser(program: Program) -> bool:
 
 def _first_run(program: Program) -> FirstRun:
     async def sign_in(account: Account, show: Callable[[DeviceCode], object]) -> None:
-        from agent_tui.cli.login_command import sign_in_to
-
-        await sign_in_to(account, show)
+        await sign_in_to(account, os.environ, show)
 
     def keep_key(name: str, key: str) -> None:
         os.environ[name] = key

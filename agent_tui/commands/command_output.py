@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from agent_tui.commands.core.short_words import count_text
-from agent_tui.messages import ToolDetails, ToolResultMessage
+from agent_tui.messages import ToolDetails, ToolResultMessage, words_in
 from agent_tui.safe_text import safe_output
 from agent_tui.tools.processes.shell import extract_printed
 
@@ -49,6 +49,14 @@ def command_output(message: ToolResultMessage) -> CommandOutput | None:
     if lines is None and message.tool_name == "bash" and text != message.text:
         lines = _count_lines(text)  # a session from an earlier version
     return None if lines is None else CommandOutput(text, lines, _result(details, lines))
+
+
+def result_text(message: ToolResultMessage) -> str:
+    """The text of a result for the user: of a call that they declined, what they said."""
+    if message.tool_details.ending != "declined":
+        return message.text
+    words = message.tool_details.user_words or words_in(message.text)
+    return f"You declined this. You said: {words}" if words else "You declined this."
 
 
 @dataclass(frozen=True, slots=True)

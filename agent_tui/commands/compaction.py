@@ -19,7 +19,7 @@ from agent_tui.tokens import ContextUsage
 
 PREVIEW = "--preview"
 _RUNNING = "A compaction is already running. Esc or /abort stops it."
-_BUSY = "Cannot compact while the agent works. Use /abort first."
+_BUSY = "Cannot compact while the agent works. {stop}"
 PREVIEW_TITLE = "What a compaction would do now"
 _STRATEGY = "--strategy"
 _FORCE = "--force"
@@ -121,7 +121,7 @@ async def _preview(front: Front, words: Sequence[str]) -> None:
     front.show_events(())  # the status bar shows the new count
 
 
-@command(refusal="Cannot undo while the agent works. Use /abort first.")
+@command(refusal="Cannot undo while the agent works. {stop}")
 async def uncompact(front: Front, _argument: str) -> None:
     """Undo the last compaction."""
     try:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from agent_tui import events
-from agent_tui.commands.context import warning_text
 from agent_tui.commands.core.short_words import short_time
 from agent_tui.durations import clock_time, format_duration, format_remaining
 from agent_tui.messages import Todo, TurnFacts
@@ -84,6 +83,8 @@ def event_line(event: events.AgentEvent) -> str:
             | events.BashStarted()
             | events.BashFinished()
             | events.ApprovalResolved()
+            | events.FormOpened()
+            | events.FormClosed()
             | events.JobStarted()
             | events.CompactionProgress()
             | events.ScopeProgress()
@@ -282,3 +283,11 @@ def _after(text: str, count: int) -> str:
             return text[at:]
         count -= not char.isspace()
     return ""
+
+
+def warning_text(event: events.ContextWarning) -> str:
+    """The warning shown when the context fills."""
+    filled = f"Context window {event.usage.shown_percent} full."
+    if not event.compacts_at:
+        return f"{filled} /compact frees space."
+    return f"{filled} Compacts automatically at {event.compacts_at}%; /compact does it now."

@@ -1,19 +1,17 @@
-"""The model of the next requests, its thinking level, and its cost."""
+"""The model of the next requests and its thinking level."""
 
 import asyncio
 import difflib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import get_args
 
-from agent_tui.agent.session.spending import Spending, Spent, spending_of
-from agent_tui.agent.turn.request_watch import CacheBreak
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Listing, ModelSource
 from agent_tui.commands.core.known_models import KnownModels, trial_note
-from agent_tui.commands.core.short_words import count_text, short_count, short_via
-from agent_tui.errors import AgentTuiError
-from agent_tui.events import TotalsChanged
+from agent_tui.commands.core.short_words import short_count, short_via
+from agent_tui.errors import AgentTuiError, UsageError
+from agent_tui.feature import local_option
 from agent_tui.messages import ThinkingLevel
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, thinking_effort
 from agent_tui.safe_text import safe_text
@@ -34,7 +32,7 @@ async def _models(front: Front) -> tuple[Completion, ...]:
 
 @command(
     "[name]",
-    refusal="Cannot change the model while the agent works. Use /abort first.",
+    refusal="Cannot change the model while the agent works. {stop}",
     completions=_models,
 )
 async def model(front: Front, argument: str) -> None:
@@ -210,112 +208,13 @@ def _price(dollars_per_million: float | None) -> str:
     return _NO_PRICE if dollars_per_million is None else f"{dollars_per_million:.2f}"
 
 
-_CACHE = "cache"
-
-
-@command(
-    f"[{_CACHE}]",
-    aliases=("usage",),
-    completions=lambda _front: (Completion(_CACHE, "show what broke the prompt cache"),),
-)
-async def cost(front: Front, argument: str) -> None:
-    """Show the tokens and cost of this session."""
-    runtime = front.runtime
-    if argument.strip() == _CACHE:
-        requests = runtime.conversation.requests
-        front.say("\n".join(break_lines(requests.breaks, requests.count)))
-        return
-
-    def has_price(name: str) -> bool:
-        ref = ModelRef(name)
-        return ref.runs_here or front.services.models.info(ref).input_price is not None
-
-    spending = spending_of(runtime.conversation.log)
-    front.say(
-        "\n".join(
-            cost_lines(
-                spending, runtime.conversation.totals, runtime.conversation.model.name, has_price
-            )
-        )
-    )
-
-
-def cost_lines(
-    spending: Spending, totals: TotalsChanged, model: str, has_price: Callable[[str], bool]
-) -> list[str]:
-    """The lines for the whole session, then by model, for summaries, and for its newest part.
-
-    Args:
-        spending: The usage in the session file.
-        totals: Tokens and dollars as in the status bar.
-        model: The model of the next request.
-        has_price: Whether the price of a model is known.
-    """
-    replies = spending.replies
-    requests = sum(spent.requests for spent in replies) + spending.summaries.requests
-    whole = Spent(
-        requests=requests,
-        input_tokens=totals.input_tokens,
-        cached_tokens=sum(one.cached_tokens for one in replies) + spending.summaries.cached_tokens,
-        output_tokens=totals.output_tokens,
-        cost_usd=totals.cost_usd,
-        has_estimates=any(one.has_estimates for one in replies),
-    )
-    used = [spent.model for spent in replies] or [model]
-    unpriced = [name for name in used if name and not has_price(name)]
-    knows_all, knows_some = not unpriced, len(unpriced) < len(used) or bool(totals.cost_usd)
-    lines = [f"This session: {_amounts(whole, with_cost=knows_all or knows_some)}."]
-    parts = [(spent.model, spent) for spent in replies] if len(replies) > 1 else []
-    if spending.summaries.requests:
-        parts.append(("summaries", spending.summaries))
-    lines += [
-        f"  {name}: {_amounts(one, with_cost=knows_all or one.cost_usd > 0)}" for name, one in parts
+def no_model_error() -> UsageError:
+    """The error that no model is chosen, with the ways to one."""
+    ways = [
+        "Choose one with -m (and --base-url for your own server)",
+        "set a key such as ANTHROPIC_API_KEY",
     ]
-    if whole.cached_tokens:
-        rates = f"{_rate(whole)} of the input this session"
-        if spending.last_turn.requests:
-            rates += f", {_rate(spending.last_turn)} in the last turn"
-        lines.append(f"From the cache: {rates}. /cost {_CACHE} shows what broke it.")
-    if spending.since_compaction is not None:
-        since = _amounts(spending.since_compaction, with_cost=knows_all)
-        lines.append(f"Since the last compaction: {since}.")
-    if unpriced:
-        names = " and ".join(unpriced)
-        verb = "is" if len(unpriced) == 1 else "are"
-        what = "price" if len(unpriced) == 1 else "prices"
-        lines.append(f"The {what} of {names} {verb} unknown and not counted.")
-    elif totals.cost_usd:
-        lines.append("At list prices; your bill may differ.")
-    if whole.has_estimates:
-        lines.append("Some token counts are estimates: the provider sent none.")
-    return lines
-
-
-def break_lines(breaks: Sequence[CacheBreak], requests: int) -> list[str]:
-    """What made the provider read requests from the beginning again, newest last.
-
-    Args:
-        breaks: The newest breaks.
-        requests: Number of requests compared with the one before.
-    """
-    if not breaks:
-        return [f"Nothing broke the cache in {count_text(requests, 'request')} since the start."]
-    lines = [f"What broke the cache, in {count_text(requests, 'request')} since the start:"]
-    return lines + [
-        f"  request {one.number}: {one.cause} ({one.cached_tokens:,} of {one.input_tokens:,} "
-        "tokens came from the cache)"
-        for one in breaks
-    ]
-
-
-def _rate(spent: Spent) -> str:
-    return f"{spent.cached_tokens * 100 // max(spent.input_tokens, 1)}%"
-
-
-def _amounts(spent: Spent, *, with_cost: bool) -> str:
-    cached = f" ({spent.cached_tokens:,} from the cache)" if spent.cached_tokens else ""
-    requests = count_text(spent.requests, "request")
-    amounts = [f"{spent.input_tokens:,} tokens in{cached}", f"{spent.output_tokens:,} out"]
-    if with_cost:
-        amounts.append(f"${spent.cost_usd:.4f}")
-    return ", ".join((*amounts, requests))
+    if (option := local_option()) is not None:
+        ways.append(f"use a small local model with --{option.name}")
+    advice = f"{', '.join(ways[:-1])}, or {ways[-1]}."
+    return UsageError("No model chosen and no provider key found.", advice)

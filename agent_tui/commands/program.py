@@ -54,7 +54,7 @@ def command_sections(registry: CommandRegistry, front: Front) -> tuple[PageSecti
     for entry in own:
         by_subject[subject_of.get(entry.room, _OTHERS)].append(_help_row(entry))
     sections = [PageSection(name, tuple(rows)) for name, rows in by_subject.items() if rows]
-    for title, others in (("From prompt files", of_files), ("From MCP servers", of_servers)):
+    for title, others in (("From your files", of_files), ("From MCP servers", of_servers)):
         if others:
             sections.append(PageSection(title, tuple(map(_help_row, others))))
     if registry.unusable:

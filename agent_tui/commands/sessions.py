@@ -29,7 +29,7 @@ from agent_tui.sessions.listing import SessionSummary
 
 OpenChoice: TypeAlias = Literal["write", "read-only", "fork", "here", "take over"]
 
-_BUSY = "Cannot leave this session while the agent works. Use /abort first."
+_BUSY = "Cannot leave this session while the agent works. {stop}"
 _LONG_S = 0.3
 _MOST_COMPLETED = 1_000
 _MOST_LISTED = 20
@@ -254,8 +254,8 @@ class SessionsOfProject:
     running: Mapping[Path, RunningSession] = field(default_factory=dict[Path, RunningSession])
 
     def is_here(self, found: SessionSummary) -> bool:
-        """Whether a session works or was started in the present folder."""
-        return self.cwd in (found.cwd, found.launch_cwd)
+        """Whether a session works or was started in the present folder; a tour only works."""
+        return self.cwd in (found.cwd, None if found.origin == "tour" else found.launch_cwd)
 
     def has(self, found: SessionSummary) -> bool:
         """Whether a session is of the project."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui.commands.core.command import command
-from agent_tui.commands.core.front import Choice, Front, Question
+from agent_tui.commands.core.front import Choice, Front, Question, is_at_terminal
 from agent_tui.errors import AgentTuiError
 from agent_tui.permissions.project_files import AGENTS_FOLDERS, COMMANDS_FOLDERS, SKILLS_FOLDERS
 from agent_tui.permissions.trust import TrustAnswer, TrustQuestion, TrustState
@@ -31,14 +31,13 @@ _TRUST_STATES: Mapping[TrustState, str] = {
     "not trusted": "It is currently not trusted.",
     "not asked": "Trust it only if you know who made it.",
 }
-_START_ANSWERS: tuple[Choice[bool | None], ...] = (
-    Choice(True, "yes, until its command changes", "y"),
+_NOT_TO_START: tuple[Choice[bool | None], ...] = (
     Choice(None, "not now; ask again next time", "n"),
     Choice(False, "no, and don't ask again", "d"),
 )
 
 
-@command(refusal="Cannot change trust while the agent works. Use /abort first.", needs="person")
+@command(refusal="Cannot change trust while the agent works. {stop}", needs="person")
 async def trust(front: Front, _argument: str) -> None:
     """Choose whether to trust this folder."""
     await ask_about_workspace(front, is_wanted=True)
@@ -76,11 +75,12 @@ async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
 
 
 async def ask_about_started(front: Front) -> None:
-    """Ask about undecided programs that the project wants to start: servers, then others."""
+    """Ask about undecided programs that files want to start: servers, then others."""
     await ask_about_servers(front)
     for part in front.runtime.parts:
         for question in await part.questions():
-            await ask_about_program(front, question)
+            if is_at_terminal(front) or not question.at_terminal:
+                await ask_about_program(front, question)
 
 
 async def ask_about_program(front: Front, question: "ProgramQuestion") -> None:
@@ -149,15 +149,18 @@ def server_question(spec: ServerSpec) -> Question[bool | None]:
 
 def program_question(question: "ProgramQuestion") -> Question[bool | None]:
     """`question` as a front asks it; shows all of it."""
-    return _start_question(safe_text(question.title, keep_newlines=False), question.facts)
+    title = safe_text(question.title, keep_newlines=False)
+    return _start_question(title, question.facts, question.until)
 
 
-def _start_question(title: str, facts: Iterable[str]) -> Question[bool | None]:
-    """A question about something that a project or an editor wants to start."""
+def _start_question(
+    title: str, facts: Iterable[str], until: str = "its command changes"
+) -> Question[bool | None]:
+    """A question about something that a file or an editor wants to start."""
     return Question(
         title,
         tuple(safe_text(fact, keep_newlines=False) for fact in facts),
-        _START_ANSWERS,
+        (Choice(True, f"yes, until {until}", "y"), *_NOT_TO_START),
         is_grave=True,
         unanswered="not now",
         marked=1,

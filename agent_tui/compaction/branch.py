@@ -103,7 +103,10 @@ async def summarise_branch(
     if writer is not None:
         made, name = await _first_whole(writer, job, models.models, tracker, failures)
     text = "\n\n".join(filter(None, (made.text or by_code, facts)))
-    return BranchSummary(text, note_on_writing(name, made.problem, failures), tracker.total)
+    problem = "" if made.is_minor else made.problem
+    if made.is_minor:
+        failures = [one for one in failures if one != f"{name}: {made.problem}"]
+    return BranchSummary(text, note_on_writing(name, problem, failures), tracker.total)
 
 
 async def _first_whole(

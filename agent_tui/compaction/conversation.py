@@ -4,16 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent_tui.compaction.ledger.build import build_ledger, earlier_ledger, entries_to_record
-from agent_tui.compaction.plan import (
-    LiveConversation,
-    previous_summary,
-    read_live,
-)
+from agent_tui.compaction.plan import LiveConversation, previous_summary, read_live
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.sections.compose import (
-    WorkRecord,
-    read_work,
-)
+from agent_tui.compaction.sections.compose import WorkRecord, read_work
 from agent_tui.compaction.sections.file_states import complete_file
 from agent_tui.compaction.sections.tail import TailEditor
 from agent_tui.compaction.tiers.model import Unit
@@ -111,11 +104,6 @@ def room_of(request: CompactionRequest, conversation: int, pinned: int) -> int:
 def target_of(request: CompactionRequest) -> int:
     """Tokens that `request` wants to leave."""
     return request.sizes.target or request.settings.target_tokens(request.sizes.window)
-
-
-def last_exchange_tokens(live: LiveConversation) -> int:
-    """Tokens of the newest exchange, which always stays."""
-    return sum(live.tokens[live.cuts[-1] :]) if live.cuts else 0
 
 
 def folders_of(request: CompactionRequest) -> tuple[str, str]:

@@ -11,19 +11,13 @@ from agent_tui.compaction.conversation import (
     target_of,
     text_of,
 )
-from agent_tui.compaction.curation.answer import KeepChoice, Pick, Proof, prove
+from agent_tui.compaction.curation.answer import KeepChoice, Pick, Promise, Proof, prove
 from agent_tui.compaction.curation.excerpts import Kept
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.curation.since import notes_now
-from agent_tui.compaction.plan import (
-    CompactionPlan,
-    LiveConversation,
-    LiveEntry,
-)
+from agent_tui.compaction.plan import CompactionPlan
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.sections.compose import (
-    handover_of,
-)
+from agent_tui.compaction.sections.compose import handover_of
 from agent_tui.compaction.sections.file_views import plain_lines
 from agent_tui.compaction.sections.history import split_after
 from agent_tui.compaction.space import SpacePlanner
@@ -31,8 +25,7 @@ from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.compaction.summary.templates import earlier_notes, template_named
 from agent_tui.compaction.transcript import UNLIMITED, escape_tags, message_texts
 from agent_tui.errors import NothingToCompactError, TargetTooSmallError
-from agent_tui.sessions.context import apply_edit
-from agent_tui.sessions.entries import Handover, Ledger, MessageEntry
+from agent_tui.sessions.entries import Handover, Ledger
 from agent_tui.sessions.replay.changes import in_force
 from agent_tui.tokens import TokenCounter
 
@@ -140,7 +133,7 @@ def _draft_as_promised(
     brought: dict[Piece, Pick] = {}
     while True:
         draft = _draft_of(request, conversation, counter, tuple(brought.values()))
-        shown = frozenset(_lines_of(draft, conversation.live))
+        shown = frozenset(_lines_of(draft))
         missing = [
             piece
             for piece in request.selection.promise.pieces
@@ -151,19 +144,10 @@ def _draft_as_promised(
         brought |= {piece: Pick(piece, is_certain=True) for piece in missing}
 
 
-def _lines_of(draft: CompactionDraft, live: LiveConversation) -> Iterator[str]:
+def _lines_of(draft: CompactionDraft) -> Iterator[str]:
     """The lines of the context after `draft`, without numbers and indentation."""
-    edits = {edit.target_id: edit for edit in draft.plan.edits}
-    yield from _plain(draft.summary)
-    for entry in draft.plan.kept_entries:
-        if isinstance(entry, MessageEntry) and entry.id in edits:
-            left = [apply_edit(entry.message, edits[entry.id])]
-        elif isinstance(entry, LiveEntry):
-            left = [item.message for item in live.seen[entry.id]]
-        else:
-            continue
-        for message in filter(None, left):
-            yield from _plain(text_of(message))
+    for text in (draft.summary, *map(text_of, draft.plan.left.values())):
+        yield from _plain(text)
 
 
 def _plain(text: str) -> Iterator[str]:
@@ -267,6 +251,7 @@ def draft_beside(
     conversation: Conversation,
     notes_tokens: int,
     texts_tokens: int,
+    promise: Promise,
     *,
     counter: TokenCounter,
 ) -> CompactionDraft:
@@ -274,7 +259,7 @@ def draft_beside(
     through = conversation.path[-1].id
     lines = tuple(f"-{number}" for number in range(max(texts_tokens, 0) // _FILLER_LINE_TOKENS + 1))
     filler = Pick(Piece(0, "", "kept", "", lines))
-    choice = KeepChoice("- " * max(notes_tokens, 1), (filler,), request.model, through)
+    choice = KeepChoice("- " * max(notes_tokens, 1), (filler,), request.model, through, promise)
     return _draft_of(_choosing(request, choice), conversation, counter)
 
 
@@ -299,12 +284,7 @@ def _prove(request: CompactionRequest, choice: KeepChoice, draft: CompactionDraf
     """Check whether `draft`, made from `choice`, would have sufficed for the steps since."""
     path = in_force(request.path)
     seen = {entry.id for entry in split_after(path, choice.through)[0]}
-    edited = {edit.target_id for edit in draft.plan.edits}
-    kept = (
-        entry.message
-        for entry in draft.plan.kept_entries
-        if isinstance(entry, MessageEntry) and entry.id in seen - edited
-    )
+    kept = (message for id, message in draft.plan.left.items() if id in seen)
     shown = "\n".join((draft.summary, *message_texts(kept, UNLIMITED)))
     return prove(path, choice.through, shown, folders_of(request))
 

@@ -3,11 +3,12 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from agent_tui.errors import NothingToCompactError
-from agent_tui.messages import AssistantMessage, ToolResultMessage, UserMessage
+from agent_tui.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from agent_tui.sessions.context import ContextMessage, build_context, without_dropped
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -64,7 +65,7 @@ class LiveConversation:
         return "assistant" in self.roles and "user" in self.roles
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CompactionPlan:
     """One cut through a conversation.
 
@@ -88,6 +89,12 @@ class CompactionPlan:
     summarised_tokens: int
     kept_tokens: int
     kept_tokens_now: int
+
+    @cached_property
+    def left(self) -> Mapping[str, Message]:
+        """What the model will see of each message that stays, by entry id, in their order."""
+        seen = build_context(self.kept_entries).messages
+        return {item.entry_id: item.message for item in seen if item.entry_id}
 
 
 def read_live(path: Sequence[Entry], counter: TokenCounter) -> LiveConversation:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from agent_tui.compaction.conversation import Conversation, folders_of, summary_tokens
 from agent_tui.compaction.curation.answer import Pick
@@ -34,7 +35,15 @@ from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.replay.marks import read_marks
 from agent_tui.tokens import TokenCounter
 
+Way: TypeAlias = tuple[str, tuple[str, ...]]
+"""The block of the way so far, and its lines."""
+
+_LOOKED_AT = 2
+"""Of the messages that fill the space this often, what is spent is left out."""
+
 _LEAST_SECTIONS_SHARE = 0.4
+_UNCHOSEN_SHARE = 0.5
+"""A choice that leaves more of the space says too little about the conversation."""
 
 
 class SpacePlanner:
@@ -71,19 +80,18 @@ class SpacePlanner:
         self._editor = conversation.editor
         self._sections_room = room
         self._window = window
-        self.older = (
-            older_than_notes(choice, self._path, record.events) if choice is not None else ""
-        )
-        self._chosen: dict[str, frozenset[str]] = {}
+        self.older = ""
+        self._offered: dict[str, frozenset[str]] = {}
         if choice is not None and self._has_notes:
             seen = frozenset(entry.id for entry in split_after(self._path, choice.through)[0])
-            picked = (pick.piece.path for pick in choice.picks if pick.piece.kind == "file")
-            self._chosen = dict.fromkeys(picked, seen)
+            files = choice.promise.files
+            entries = seen - {piece.entry_id for piece in files}
+            self._offered = dict.fromkeys((piece.path for piece in files), entries)
         self._lasting: tuple[Pick, ...] = ()
         self._unused = 0
         self.kept = Kept()
 
-    def plan(self) -> tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]]:
+    def plan(self) -> tuple[CompactionPlan, Sections, Way]:
         """The cut, the sections, and the way so far.
 
         The newest messages get their share first. The sections are sized beside them. What the
@@ -97,7 +105,7 @@ class SpacePlanner:
 
     def _plan_once(
         self, *, is_chosen_once: bool
-    ) -> tuple[tuple[CompactionPlan, Sections, tuple[str, tuple[str, ...]]], Kept]:
+    ) -> tuple[tuple[CompactionPlan, Sections, Way], Kept]:
         """A plan, and the chosen lines that its newest messages may refer to."""
         self._unused, self.kept = 0, Kept()
         released = {(piece.label, piece.lines) for piece in self._request.selection.released}
@@ -117,6 +125,8 @@ class SpacePlanner:
         if sections.left_out or self.kept.is_cut:
             self._unused = self._left(sections, way, tail, cut)
             sections, way = self._before_cut(cut, tail, files)
+            kept = self.kept if is_chosen_once else Kept()
+            tail = self._tail((*kept.shown, *files))
         while (more := self._fill(cut, tail, self._for_tail(sections, way, tail, cut)))[0] < cut:
             cut, tail = more
             sections, way = self._before_cut(cut, tail, files)
@@ -129,9 +139,11 @@ class SpacePlanner:
     def _tail(self, files: Sequence[ShownFile]) -> Tail:
         """The newest messages beside `files`, the newest exchange within its share."""
         shown = {file.path: file for file in files}
+        near = _LOOKED_AT * self._room
         tail = self._editor.lines_for_what_stands_elsewhere(
-            self._live, shown, self._room, self._record.files, self._chosen
+            self._live, shown, near, self._record.files, self._offered
         )
+        tail = self._editor.leave_out_spent(self._live, tail, near)
         if not self._live.cuts:
             return tail
         most = int(self._room * NEWEST_SHARE)
@@ -139,27 +151,23 @@ class SpacePlanner:
             self._live, tail, self._live.cuts[-1], most, self._request.on_disk
         )
 
-    def _left(
-        self, sections: Sections, way: tuple[str, tuple[str, ...]], tail: Tail, cut: int
-    ) -> int:
+    def _left(self, sections: Sections, way: Way, tail: Tail, cut: int) -> int:
         """Tokens that neither the sections nor the messages from `cut` on use."""
         return max(self._room - self._size(sections, way[0]) - sum(tail.tokens[cut:]), 0)
 
-    def _for_tail(
-        self, sections: Sections, way: tuple[str, tuple[str, ...]], tail: Tail, cut: int
-    ) -> int:
-        """Tokens that earlier messages may take: beside a choice, up to the newest messages' share.
+    def _for_tail(self, sections: Sections, way: Way, tail: Tail, cut: int) -> int:
+        """Tokens that earlier messages may take: beside a choice, none.
 
-        A choice that leaves much of the space says little about them, so they may take all of that.
+        The model was told which messages stay, and said what it needs of the others, unless it
+        chose next to nothing.
         """
         left = self._left(sections, way, tail, cut)
-        if not self._has_notes or left > int(self._room * LEAST_KEPT):
-            return left
-        return min(left, int(self._room * TAIL_SHARE) - sum(tail.tokens[cut:]))
+        is_chosen = self._has_notes and left <= int(self._room * _UNCHOSEN_SHARE)
+        return 0 if is_chosen else left
 
     def _before_cut(
         self, cut: int, tail: Tail, files: tuple[ShownFile, ...] | None = None
-    ) -> tuple[Sections, tuple[str, tuple[str, ...]]]:
+    ) -> tuple[Sections, Way]:
         """The sections and the way so far, with `files`, or with those that fit."""
         way_room = 0 if self._has_notes else int(self._sections_room * WAY_SHARE)
         before = self._before(cut)
@@ -173,11 +181,13 @@ class SpacePlanner:
         return sum(live.tokens[len(seen) :])
 
     def _fill(self, cut: int, tail: Tail, left: int) -> tuple[int, Tail]:
-        """Move the cut back to earlier steps, shortened if they are long, while they fit."""
+        """Move the cut back to earlier steps while they fit, without a choice also shortened."""
         for place in sorted((place for place in self._live.cuts if place < cut), reverse=True):
             whole = sum(tail.tokens[place:cut])
-            if whole > left:
-                most = min(left, int(self._room * STEP_SHARE))
+            if whole > left and self._has_notes:
+                break
+            most = left if self._has_notes else min(left, int(self._room * STEP_SHARE))
+            if whole > most:
                 filled = self._editor.fill(self._live, tail, place, cut, most, self._tasks)
                 if filled is None:
                     break
@@ -193,6 +203,11 @@ class SpacePlanner:
         kept = self._editor.entries_as_written(self._live, tail, cut)
         kept |= {entry.id for entry in self._live.pinned}
         chosen = choice.picks if choice is not None else ()
+        if choice is not None:
+            events, views = self._record.events, self._record.views
+            viewed = {v for e, v in zip(events, views, strict=True) if e.entry_id in kept}
+            doubtful = [f for f in self._record.files if f.path in viewed and f.doubt]
+            self.older = older_than_notes(choice, self._path, events, doubtful)
         entries = self._live.entries[cut:]
         said = [e.message for e in entries if isinstance(e, MessageEntry) and e.id in kept]
         wanted = (*self._brought, *self._lasting, *request.selection.marked, *chosen)
@@ -235,7 +250,14 @@ class SpacePlanner:
             files_room = max(min(left, int(room * FILES_SHARE)), 0)
             verbatim = self._editor.verbatim(self._live)
             files = tuple(
-                choose_files(known, files_room, self._counter, request.on_disk, verbatim=verbatim)
+                choose_files(
+                    known,
+                    files_room,
+                    self._counter,
+                    request.on_disk,
+                    verbatim=verbatim,
+                    named=self._record.newest_texts,
+                )
             )
         return sections.with_files(
             file for file in files if file.path not in self.kept.paths or file.path in needed
@@ -268,12 +290,8 @@ class SpacePlanner:
 
     def _before(self, cut: int) -> frozenset[str]:
         """The entries that the way so far covers: the path up to the cut, without pinned ones."""
-        kept = self._entries_to_keep(cut)
+        kept = {entry.id for entry in (*self._live.pinned, *self._live.entries[cut:])}
         return frozenset(entry.id for entry in self._path if entry.id not in kept)
-
-    def _entries_to_keep(self, cut: int) -> frozenset[str]:
-        """The entries that stay unchanged: those from the cut on, and pinned or marked ones."""
-        return frozenset(entry.id for entry in (*self._live.pinned, *self._live.entries[cut:]))
 
     def _size(self, sections: Sections, way: str) -> int:
         """The size of the summary in tokens."""

@@ -85,6 +85,17 @@ def message_texts(messages: Iterable[Message], limits: TextLimits = LIMITS[0]) -
     return [escape_tags(text) for text in texts if text]
 
 
+def those_that_fit(texts: Iterable[str], room: int, size_of: Callable[[str], int]) -> list[str]:
+    """The first of `texts` that fit into `room` together; `size_of` measures each."""
+    taken: list[str] = []
+    for text in texts:
+        room -= size_of(text)
+        if room < 0:
+            break
+        taken.append(text)
+    return taken
+
+
 def fit_texts(
     texts_of: Callable[[TextLimits], Sequence[str]],
     counter: TokenCounter,

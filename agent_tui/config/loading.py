@@ -13,11 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, TypeAlias, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from pydantic import JsonValue, ValidationError
 
-from agent_tui.config.json_schema import SCHEMA_KEY
 from agent_tui.config.keys import SettingKey, join_key, key_lines, line_of, parse_key
 from agent_tui.config.project import refusals
 from agent_tui.config.schema import Settings
@@ -27,6 +26,9 @@ from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import is_link
 
 Layer: TypeAlias = Literal["default", "own file", "project file", "environment", "command line"]
+
+SCHEMA_KEY: Final = "$schema"
+"""A key of ``config.toml`` that names its JSON Schema. It is not a setting."""
 
 
 @dataclass(frozen=True, slots=True)

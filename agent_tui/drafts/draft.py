@@ -1,8 +1,12 @@
-"""Drafts: large pastes and images are short marks in the prompt, and are sent whole."""
+"""Drafts: large pastes and images are short marks in the prompt, and are sent whole.
+
+What was typed and what was pasted is known, also of smaller pastes, which are shown as text.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:  # a draft is part of the first paint, reading images is not
@@ -38,7 +42,11 @@ class DraftMark:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The contents of the prompt: the text as shown, and the contents of its marks."""
+    """The contents of the prompt: the text as shown, what was pasted, and the images.
+
+    A large paste is a mark in the text. Pastes of several lines are in `pastes` also if the text
+    shows them.
+    """
 
     text: str = ""
     pastes: Mapping[int, str] = field(default_factory=dict[int, str])
@@ -56,11 +64,11 @@ class Draft:
 
     @property
     def typed_parts(self) -> tuple[str, ...] | None:
-        """The parts of `sent_text` around its pastes, without blanks; None if there are none."""
-        pasted = [m for m in marks_in(self.text) if m.kind == "paste" and m.number in self.pastes]
-        starts, ends = [0, *(m.end for m in pasted)], [*(m.start for m in pasted), len(self.text)]
+        """The parts of `sent_text` around its pastes, without blanks; None if nothing is pasted."""
+        pasted = sorted(chain(*(self._places_of(*paste) for paste in self.pastes.items())))
+        starts, ends = [0, *(end for _, end in pasted)], [*(at for at, _ in pasted), len(self.text)]
         parts = (self.text[start:end].strip() for start, end in zip(starts, ends, strict=True))
-        return tuple(filter(None, parts)) or None if pasted else None
+        return tuple(filter(None, parts)) if pasted else None
 
     @property
     def sent_images(self) -> "tuple[ImageFile, ...]":
@@ -78,7 +86,7 @@ class Draft:
         named = {(mark.kind, mark.number) for mark in marks_in(self.text)}
         return Draft(
             self.text.strip(),
-            {n: text for n, text in self.pastes.items() if ("paste", n) in named},
+            {n: text for n, text in self.pastes.items() if any(self._places_of(n, text))},
             {n: image for n, image in self.images.items() if ("image", n) in named},
         )
 
@@ -97,6 +105,18 @@ class Draft:
             if words:
                 text = text.replace(words, self.text[mark.start : mark.end], 1)
         return Draft(text, self.pastes, self.images)
+
+    def _places_of(self, number: int, pasted: str) -> Iterator[tuple[int, int]]:
+        """Where `text` has the paste: as marks, else as text, else, once edited, lines of it."""
+        marks = [m for m in marks_in(self.text) if m.kind == "paste" and m.number == number]
+        if marks:
+            yield from ((mark.start, mark.end) for mark in marks)
+        elif (whole := pasted.strip()) and whole in self.text:
+            yield from (found.span() for found in re.finditer(re.escape(whole), self.text))
+        else:
+            lines = frozenset(pasted.splitlines())
+            shown = re.finditer(r"^.*\S.*$", self.text, re.MULTILINE)
+            yield from (line.span() for line in shown if line[0] in lines)
 
     def _write_images(self, form: str) -> "Draft":
         if not self.images:
@@ -118,11 +138,14 @@ class Draft:
 
 
 def join_drafts(drafts: Iterable[Draft]) -> Draft:
-    """The drafts that are not empty as one, separated by empty lines, with renumbered marks."""
+    """The drafts that are not empty as one, separated by empty lines, with renumbered marks.
+
+    Commands after ``!`` are last: the shell would get what is below them.
+    """
     texts: list[str] = []
     pastes: dict[int, str] = {}
     images: dict[int, DraftImage] = {}
-    for draft in drafts:
+    for draft in sorted(drafts, key=lambda draft: draft.text.startswith("!")):
         if draft.is_empty:
             continue
         numbers: dict[tuple[str, int], int] = {}

@@ -16,9 +16,14 @@ from pydantic_core import to_jsonable_python
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.command_network import NETWORK
-from agent_tui.commands.command_output import command_output, excerpt, excerpt_lines
+from agent_tui.commands.command_output import (
+    command_output,
+    excerpt,
+    excerpt_lines,
+    result_text,
+)
+from agent_tui.commands.core.found_commands import CommandFinders
 from agent_tui.commands.core.front import CommandServices, FrontHelp, Level, UnansweredFront
-from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import (
     CalledCommand,
     CommandRegistry,
@@ -89,6 +94,12 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+def join_piped(written: str, piped: str) -> tuple[str, tuple[str, ...] | None]:
+    """A message with the piped input behind it, and its typed parts as `submit` takes them."""
+    parts = tuple(filter(None, (written, piped)))
+    return "\n\n".join(parts), parts[: bool(written)] if piped else None
+
+
 async def print_turn(
     runtime: AgentRuntime,
     prompt: str | None,
@@ -97,11 +108,12 @@ async def print_turn(
     out: TextIO = sys.stdout,
     err: TextIO = sys.stderr,
     *,
+    typed: tuple[str, ...] | None = None,
     terms: RunTerms = NO_TERMS,
 ) -> ExitCode:
     """Run one turn and print it; with a schema, also the turns that correct its answer.
 
-    Without a prompt, the last turn is continued.
+    Without a prompt, the last turn is continued. `typed` is as for `AgentRuntime.submit`.
 
     ``text``: the last reply's text on `out`, errors and actions on `err`.
     ``json``: one object at the end. ``stream-json``: one object per event, as it happens.
@@ -116,7 +128,7 @@ async def print_turn(
     watcher = _WATCHERS[output_format](runtime, out, err, terms)
     runtime.listen_to_jobs(watcher.see)
     asked = schema.ask(prompt) if schema and prompt is not None else prompt
-    await _run(runtime, asked, images, watcher)
+    await _run(runtime, asked, images, watcher, typed)
     if schema is not None:
         await _mend_answer(runtime, schema, watcher)
     if not terms.goes_on:
@@ -129,8 +141,9 @@ async def _run(
     prompt: str | None,
     images: tuple[ImageContent, ...],
     watcher: "_Watcher",
+    typed: tuple[str, ...] | None = None,
 ) -> None:
-    turn = runtime.continue_turn() if prompt is None else runtime.submit(prompt, images)
+    turn = runtime.continue_turn() if prompt is None else runtime.submit(prompt, images, typed)
     async with aclosing(turn) as events:
         async for event in events:
             watcher.see(event)
@@ -179,17 +192,20 @@ async def print_command(
         terms: As for `print_turn`.
 
     Returns:
-        `ExitCode.USAGE` for an unknown command, or one that needs a user or a screen.
+        `ExitCode.USAGE` for an unknown command, or one that needs a user or a screen; else as
+        `print_turn`. A command that was aborted is interrupted, whatever it reports.
     """
+    aborts = runtime.aborts
     registry = load_commands(services.plugins)
-    servers = services.servers
     if ":" in line.partition(" ")[0]:  # it may be a server's prompt
-        await servers.take_up(runtime.conversation.cwd, lambda _line: None)
-    await PromptFileCommands(registry, runtime, servers).refresh()
+        await services.servers.take_up(runtime.conversation.cwd, lambda _line: None)
+    await CommandFinders(registry, runtime, services).refresh()
     called = registry.read(line)
     if called is None:
-        text = "\n\n".join(filter(None, (line, attached)))
-        return await print_turn(runtime, text, output_format, out=out, err=err, terms=terms)
+        text, typed = join_piped(line, attached)
+        return await print_turn(
+            runtime, text, output_format, out=out, err=err, typed=typed, terms=terms
+        )
     watcher = _WATCHERS[output_format](runtime, out, err, terms)
     watcher.finished = TurnFinished("done")
     runtime.listen_to_jobs(watcher.see)
@@ -209,7 +225,8 @@ async def print_command(
     if front.attached and not front.problem:
         watcher.tell(_PIPED, "warning")
     if front.problem and watcher.finished.outcome == "done":
-        watcher.finished = TurnFinished("error", front.problem)
+        ended = "aborted" if runtime.aborts > aborts else "error"
+        watcher.finished = TurnFinished(ended, front.problem)
     if not terms.goes_on:
         watcher.stopped = await runtime.end_jobs()
     watcher.is_misused = bool(why)
@@ -424,7 +441,7 @@ class _TextWatcher(_Watcher):
             self._tell_lines(excerpt_lines(found))
             self._newest_call = ""
         elif message.is_error:
-            first_line, _, _ = message.text.partition("\n")
+            first_line, _, _ = result_text(message).partition("\n")
             self.say(f"{mark}{name}{printable_line(first_line)}")
             self._newest_call = ""
 
@@ -605,8 +622,8 @@ class HeadlessFront(UnansweredFront):
 
     async def send(self, text: str) -> None:
         """Run a turn to its end."""
-        parts, self.attached = (text, self.attached), ""
-        await self.run(self.runtime.submit("\n\n".join(filter(None, parts))))
+        (whole, typed), self.attached = join_piped(text, self.attached), ""
+        await self.run(self.runtime.submit(whole, typed=typed))
 
     def interrupt(self) -> bool:
         """Returns false: nothing runs beside a command."""

@@ -4,11 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import assert_never
 
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import IN_CHAT, IN_PROGRAM, Ways
+from agent_tui.installation import find_code_folders
 from agent_tui.permissions.command_judge import path_deniers
 from agent_tui.permissions.command_verdicts import judge_command
 from agent_tui.permissions.decision_log import DecisionLog, DecisionRecord
@@ -18,17 +20,27 @@ from agent_tui.permissions.file_verdicts import (
     judge_unseen,
     judge_write,
 )
-from agent_tui.permissions.host_verdicts import judge_host, judge_network, judge_outside
+from agent_tui.permissions.host_verdicts import (
+    judge_host,
+    judge_network,
+    judge_outside,
+    judge_query,
+)
 from agent_tui.permissions.policy import ALLOWED, Policy, rule_hint
 from agent_tui.permissions.project_files import git_risk
-from agent_tui.permissions.protected_paths import ProtectedPaths, is_inside_git
+from agent_tui.permissions.protected_paths import (
+    NO_VIEW,
+    ProtectedPaths,
+    SandboxView,
+    is_inside_git,
+)
 from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import strongest_rule
 from agent_tui.permissions.verdict import Permissions, Verdict
 from agent_tui.safe_paths import real_path
-from agent_tui.tools.base import Intent
+from agent_tui.tools.base import TEMPORARY_PLACES, Intent
+from agent_tui.tools.files.project_links import ProjectLinks
 
-_SCRATCH_FOLDERS = (Path("/tmp"), Path("/var/tmp"))
 _PLAN_MODE = (
     "Plan mode is on: you can only read. Describe what you would do; the user leaves plan mode "
     "when they agree."
@@ -71,7 +83,7 @@ class PermissionEngine:
         project_rules_file: Path,
         own_folders: tuple[Path, ...] = (),
         is_interactive: bool = True,
-        scratch_folders: tuple[Path, ...] = _SCRATCH_FOLDERS,
+        scratch_folders: tuple[Path, ...] = TEMPORARY_PLACES,
         git_risk: Callable[[Path], str] = git_risk,
     ) -> None:
         self.mode: PermissionMode = mode
@@ -83,10 +95,12 @@ class PermissionEngine:
         self._guard = ProtectedPaths(
             workspace=real_path(workspace),
             own_folders=tuple(real_path(folder) for folder in own_folders),
+            code_folders=tuple(real_path(folder) for folder in find_code_folders()),
             scratch_folders=tuple(real_path(folder) for folder in scratch_folders),
             home=_home_folder(),
             git_risk=git_risk,
         )
+        self._links = ProjectLinks(self._guard.roots, self._guard.home)
 
     def judge(self, tool_name: str, intent: Intent, *, can_undo: bool = False) -> Verdict:
         """Decide whether a call that would do `intent` may run; if judging fails, the call asks.
@@ -102,7 +116,7 @@ class PermissionEngine:
             verdict = self._ask_unjudged(intent, fault)
         if intent.access != "execute":
             paths = tuple(str(path) for path in intent.paths)
-            only_reads = intent.access in ("read", "network")
+            only_reads = intent.access in ("read", "network", "query")
             verdict = replace(verdict, parts=paths, touched=intent.paths, only_reads=only_reads)
         return self._if_there_is_somebody(verdict)
 
@@ -125,6 +139,8 @@ class PermissionEngine:
                 return judge_command(policy, intent, can_undo=can_undo)
             case "network":
                 return judge_network(policy, intent)
+            case "query":
+                return judge_query(policy, tool_name, intent)
             case "outside":
                 return judge_outside(policy, tool_name)
             case _:
@@ -194,7 +210,7 @@ class PermissionEngine:
             searched: A file or folder, absolute, links followed; so are the paths passed in.
         """
         denying = path_deniers(self.book.rules, "read", self._guard.workspace)
-        guard = self._guard
+        guard = self._guard_now()
 
         def why_asks(path: Path) -> str:
             return guard.why_reading_asks(path) or guard.why_unseen(path)
@@ -215,7 +231,7 @@ class PermissionEngine:
         Args:
             path: Absolute, links followed.
         """
-        guard = self._guard
+        guard = self._guard_now()
         if guard.may_write_freely(path) and not is_inside_git(path):
             return ""
         return guard.why_changing_asks(path)
@@ -259,21 +275,21 @@ class PermissionEngine:
     def work_in(
         self,
         added: Sequence[Path],
-        is_unseen: Callable[[Path], bool] = lambda _path: False,
+        sandbox: SandboxView = NO_VIEW,
         find_linked: Callable[[], Mapping[Path, Path]] = dict[Path, Path],
     ) -> None:
         """Judge the `added` folders like the workspace.
 
         Args:
             added: Other working folders.
-            is_unseen: Tells what sandboxed commands cannot read, of an absolute path with links
-                followed. Tools ask before they read it.
+            sandbox: What sandboxed commands can read and write. Tools ask before they go beyond.
             find_linked: See `ProtectedPaths`.
         """
         resolved = tuple(real_path(folder) for folder in added)
         self._guard = replace(
-            self._guard, added_folders=resolved, is_unseen=is_unseen, find_linked=find_linked
+            self._guard, added_folders=resolved, sandbox=sandbox, find_linked=find_linked
         )
+        self._links = ProjectLinks(self._guard.roots, self._guard.home)
 
     def judge_host(self, host: str, port: int = 443) -> Verdict:
         """Whether a sandboxed command may connect to `host` (lowercase)."""
@@ -281,7 +297,18 @@ class PermissionEngine:
 
     @property
     def _policy(self) -> Policy:
-        return Policy(self.mode, self.book, self._guard, self._only_reading, self._is_interactive)
+        guard = self._guard_now()
+        return Policy(self.mode, self.book, guard, self._only_reading, self._is_interactive)
+
+    def _guard_now(self) -> ProtectedPaths:
+        """The protected paths for one call: each path and link is looked at once."""
+        look = cache(self._links.look)
+
+        @cache
+        def find_names(path: Path) -> Sequence[Path]:
+            return look().find_others(path)
+
+        return replace(self._guard, find_names=find_names, answers={})
 
 
 def _home_folder() -> Path | None:

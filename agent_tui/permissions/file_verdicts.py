@@ -61,20 +61,27 @@ def judge_write(policy: Policy, tool_name: str, intent: Intent) -> Verdict:
     if policy.mode == "plan":
         return Verdict("deny", policy.only_reading)
     for path in intent.paths:
-        if why := policy.guard.why_changing_asks(path):
+        if why := policy.guard.why_changing_asks(path, intent.paths):
             return Verdict("ask", why, by="protection")
     if ruled is not None:
         return ruled
-    outside = [path for path in intent.paths if not policy.guard.may_write_freely(path)]
+    guard = policy.guard
+    outside = [path for path in intent.paths if not guard.may_write_freely(path)]
     obeyed = "; ".join(filter(None, map(partial(why_followed, policy), intent.paths)))
-    if policy.mode == "full" or (policy.mode == "accept-edits" and not (outside or obeyed)):
+    is_free = policy.mode == "full" and not any(map(guard.is_out_of_reach, outside))
+    if is_free or (policy.mode == "accept-edits" and not (outside or obeyed)):
         return ALLOWED
     why = f"writes outside the folder: {outside[0]}" if outside else obeyed or "changes a file"
-    return Verdict("ask", why, rule_for_writing(policy, intent.paths))
+    rule = rule_for_writing(policy, intent.paths)
+    return Verdict("ask", why, rule, wanted_rules=(rule,) if policy.mode == "full" else ())
 
 
 def why_followed(policy: Policy, path: Path) -> str:
     """Why changing `path` would control what other programs do; empty if it would not."""
+    return policy.guard.why_by_names(path, partial(_why_followed, policy))
+
+
+def _why_followed(policy: Policy, path: Path) -> str:
     allowed = [rule for rule in policy.command_rules() if rule.decision == "allow"]
     root = policy.guard.root_of(path)
     shown = path.relative_to(root) if root is not None else path

@@ -1,4 +1,4 @@
-"""The verdict on connecting to a host, and on a tool of another program: rules, then the mode."""
+"""The verdict on what leaves the machine: to a host, a service, or another program's tool."""
 
 from agent_tui.permissions.policy import (
     ALLOWED,
@@ -7,7 +7,14 @@ from agent_tui.permissions.policy import (
     Policy,
     rule_hint,
 )
-from agent_tui.permissions.rules import PLUGIN_TOOL, Rule, host_rule, outside_rule, rule_for_host
+from agent_tui.permissions.rules import (
+    PLUGIN_TOOL,
+    Rule,
+    host_rule,
+    outside_rule,
+    rule_for_host,
+    strongest_rule,
+)
 from agent_tui.permissions.verdict import Verdict
 from agent_tui.tool_names import is_remote
 from agent_tui.tools.base import Intent
@@ -47,6 +54,26 @@ def judge_network(policy: Policy, intent: Intent) -> Verdict:
     if policy.mode == "full" and not intent.leaves_sandbox:
         return ALLOWED
     return _by_gate(policy, f"sends a request to {intent.host}", kept)
+
+
+def judge_query(policy: Policy, tool_name: str, intent: Intent) -> Verdict:
+    """The verdict on a text for a service that the user set up: it goes out, and changes nothing.
+
+    Every mode but full asks; the answer "for this session" allows every later text.
+    """
+    named = (rule for rule in policy.rules if rule.tool == tool_name)
+    rule = strongest_rule(rule for rule in named if rule.matches_text(intent.body))
+    if rule is None:
+        why = f"sends this text to {intent.host}"
+        asking = Verdict("ask", why, tool_name, wanted_rules=(tool_name,))
+        return ALLOWED if policy.mode == "full" else asking
+    match rule.decision:
+        case "deny":
+            return Verdict("deny", f"the deny rule {rule} forbids it", by="rule")
+        case "ask":
+            return Verdict("ask", f"the ask rule {rule} applies", tool_name, by="rule")
+        case "allow":
+            return ALLOWED_BY_RULE
 
 
 def _by_gate(policy: Policy, why: str, kept: str) -> Verdict:

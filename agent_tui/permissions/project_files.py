@@ -8,7 +8,7 @@ from pathlib import Path
 
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import git_entry, is_folder, is_link, path_exists
-from agent_tui.tools.git.settings import odd_settings
+from agent_tui.tools.git.settings import odd_settings, read_bytes
 
 CONTEXT_NAMES = ("AGENTS.md", "CLAUDE.md")
 """In each folder the first existing file is used."""
@@ -151,7 +151,9 @@ def _risk_in(inside: Path) -> str:
     except OSError:
         pass  # the file is missing
     try:
-        return next((doubt for _, doubt, _ in odd_settings(inside / "config")), "")
+        config = inside / "config"
+        content = read_bytes(config, follow_links=True)
+        return next((doubt for _, doubt, _ in odd_settings(config, content)), "")
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError):

@@ -1,9 +1,10 @@
 """Which files always ask, and what counts as inside the workspace."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from agent_tui.permissions.project_files import git_risk
 from agent_tui.safe_paths import is_file, path_exists
@@ -18,7 +19,9 @@ from agent_tui.tools.files.protected import (
     is_where_keys_are,
     may_hold_key,
 )
-from agent_tui.tools.git.token_settings import has_git_tokens
+from agent_tui.tools.files.tool_tokens import is_settings_with_token
+from agent_tui.tools.git.places import git_folder_around
+from agent_tui.tools.git.token_settings import has_git_tokens, is_git_settings_name
 
 _KEY_OF_A_PROGRAM = re.compile(
     r"(?:.*[._-])?(?:credentials?|creds|tokens?|auth|keys?|secrets?)"
@@ -41,27 +44,59 @@ def _nothing_is(_path: Path) -> bool:
     return False
 
 
+def _none_are() -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxView:
+    """What commands in the sandbox can read and write, as far as file tools ask beyond it.
+
+    Args:
+        is_unseen: Tells what they cannot read, of an absolute path with links followed.
+        find_temporary: Returns the folders for temporary files that they write, under the names
+            that tools use; None if commands do not run in a sandbox. Blocking on first use.
+    """
+
+    is_unseen: Callable[[Path], bool] = _nothing_is
+    find_temporary: Callable[[], Sequence[Path] | None] = _none_are
+
+
+NO_VIEW: Final = SandboxView()
+"""Without a sandbox: commands read and write what the user can."""
+
+
+def _has_one_name(_path: Path) -> Iterable[Path]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class ProtectedPaths:
     """Judges resolved paths. Names are compared without case, width and invisible characters.
 
-    `added_folders` are treated like the workspace. `scratch_folders` count as inside it for
-    writing, see `is_scratch`. `own_folders` hold agent-tui's configuration, rules and sessions;
-    skills in them may be read. `git_risk` says which settings git could follow in a folder, empty
-    if harmless or trusted.
-    `is_unseen` tells what sandboxed commands cannot read; always false without a sandbox.
+    `added_folders` are treated like the workspace. `scratch_folders` are the machine's folders for
+    temporary files. Without a sandbox they count as inside the workspace for writing, see
+    `is_scratch`. `own_folders` hold agent-tui's configuration, rules and sessions; skills in them
+    may be read. `code_folders` hold the code that a start of agent-tui runs. `git_risk` says which
+    settings git could follow in a folder, empty if harmless or trusted.
+    `sandbox` tells what sandboxed commands can read and write.
     `find_linked` finds what in the working folders is settings of the user, as links elsewhere
-    lead there, and one link to each.
+    lead there, and one link to each. `find_names` finds the other names of a path, by links in the
+    working folders: a file is protected as under each of them. `answers` keeps what was found of
+    each name for as long as one call is judged; None to look every time.
     """
 
     workspace: Path
     added_folders: tuple[Path, ...] = ()
     own_folders: tuple[Path, ...] = ()
+    code_folders: tuple[Path, ...] = ()
     scratch_folders: tuple[Path, ...] = ()
     home: Path | None = None
     git_risk: Callable[[Path], str] = git_risk
-    is_unseen: Callable[[Path], bool] = _nothing_is
+    sandbox: SandboxView = NO_VIEW
     find_linked: Callable[[], Mapping[Path, Path]] = dict[Path, Path]
+    find_names: Callable[[Path], Iterable[Path]] = _has_one_name
+    answers: dict[tuple[Path, tuple[Path, ...] | None], str] | None = None
 
     @property
     def secret_folder_names(self) -> tuple[str, ...]:
@@ -86,23 +121,64 @@ class ProtectedPaths:
         return self.is_inside(path) or self.is_scratch(path)
 
     def is_scratch(self, path: Path) -> bool:
-        """Whether `path` is in a scratch folder, and in no folder of the user's below one.
+        """Whether commands have `path` for temporary files, and no folder of the user's is around.
 
-        A project, the home folder or agent-tui's own files may be below ``/tmp``. They stay what
-        they are.
+        In a sandbox, these are its own. A project, the home folder or agent-tui's own files may be
+        below ``/tmp``. They stay what they are.
         """
+        confined = self.sandbox.find_temporary()
+        return self._is_temporary(path, self.scratch_folders if confined is None else confined)
+
+    def is_out_of_reach(self, path: Path) -> bool:
+        """Whether commands run in a sandbox, and cannot write `path`."""
+        return not self.may_write_freely(path) and self.sandbox.find_temporary() is not None
+
+    def _is_temporary(self, path: Path, folders: Sequence[Path]) -> bool:
+        around = [folder for folder in folders if path.is_relative_to(folder)]
         kept = (*self.roots, *self.own_folders, *((self.home,) if self.home else ()))
-        is_kept = any(path.is_relative_to(folder) for folder in kept)
-        return not is_kept and any(path.is_relative_to(f) for f in self.scratch_folders)
+        users = [folder for folder in kept if path.is_relative_to(folder)]
+        return any(not any(user.is_relative_to(each) for user in users) for each in around)
+
+    def why_by_names(self, path: Path, why_asks: Callable[[Path], str]) -> str:
+        """What `why_asks` says of `path`, or of another name of it; empty if nothing.
+
+        Args:
+            path: Absolute, with links resolved.
+            why_asks: Says something of a name, links not followed.
+        """
+        if why := why_asks(path):
+            return why
+        whys = map(why_asks, self.find_names(path))
+        return next((f"{why}; it leads to {path}" for why in whys if why), "")
 
     def why_reading_asks(self, path: Path) -> str:
         """Why reading `path` always asks; empty if it does not."""
+        return self.why_by_names(path, self._why_reading)
+
+    def _why_reading(self, path: Path) -> str:
+        return self._recall((path, None), lambda: self._find_why_reading(path))
+
+    def _recall(
+        self, key: tuple[Path, tuple[Path, ...] | None], find_why: Callable[[], str]
+    ) -> str:
+        if self.answers is None:
+            return find_why()
+        if key not in self.answers:
+            self.answers[key] = find_why()
+        return self.answers[key]
+
+    def _find_why_reading(self, path: Path) -> str:
         names = [fold_name(part) for part in path.parts]
         if is_where_keys_are(names):
             return f"{path} is where keys are kept"
-        if names and (_names_secret(path) or self._is_key_of_a_program(path)):
+        if names and (
+            _names_secret(path)
+            or self._is_key_of_a_program(path)
+            or is_settings_with_token(path, is_worked_in=self.is_inside(path))
+        ):
             return f"{path} may contain keys or passwords"
-        if is_inside_git(path) and has_git_tokens(path):
+        is_gits = ".git" in names or (is_git_settings_name(path) and is_inside_git(path))
+        if is_gits and has_git_tokens(path):
             return f"{path} contains a token"
         if names[1:2] == ["proc"] and (names[-1] in _PROCESS_FILES or "fd" in names):
             return f"{path} exposes a running program"
@@ -116,7 +192,7 @@ class ProtectedPaths:
     def why_unseen(self, path: Path) -> str:
         """Why a tool must ask before it reads `path`, as commands cannot read it; empty if not."""
         is_skill = any(path.is_relative_to(own / _SKILLS_FOLDER) for own in self.own_folders)
-        if self.may_write_freely(path) or is_skill or not self.is_unseen(path):
+        if self.may_write_freely(path) or is_skill or not self.sandbox.is_unseen(path):
             return ""
         return f"{path} is outside the folders that the sandbox shows"
 
@@ -127,11 +203,25 @@ class ProtectedPaths:
             return False
         return path.relative_to(self.home).parts[0].startswith(".")
 
-    def why_writing_asks(self, path: Path) -> str:
-        """Why changing `path` always asks; empty if it does not."""
+    def why_writing_asks(self, path: Path, written: Iterable[Path] = ()) -> str:
+        """Why changing `path` always asks; empty if it does not.
+
+        Args:
+            path: Absolute, with links resolved.
+            written: What is written along with it.
+        """
+        together = tuple(written)
+
+        def why_writing(name: Path) -> str:
+            return self._recall((name, together), lambda: self._find_why_writing(name, together))
+
+        return self.why_by_names(path, why_writing)
+
+    def _find_why_writing(self, path: Path, written: tuple[Path, ...]) -> str:
         names = [fold_name(part) for part in path.parts]
-        if is_inside_git(path):
-            return f"{path} is in .git, where files can make git run programs"
+        if (git := git_folder_around(path, written)) is not None:
+            place = ".git" if fold_name(git.name) == ".git" else f"the git folder {git}"
+            return f"{path} is in {place}, where files can make git run programs"
         if is_read_at_start(path):
             return f"{path} is run or read when programs start"
         if link := self._link_to(path):
@@ -141,7 +231,15 @@ class ProtectedPaths:
             return f"{path} configures agent-tui"
         if self.is_own(path):
             return f"{path} belongs to agent-tui"
-        return self.why_reading_asks(path)
+        return self._why_reading(path)
+
+    def _is_code(self, path: Path) -> bool:
+        """Whether `path` is in a folder of agent-tui's code that holds no working folder."""
+        return any(
+            path.is_relative_to(folder)
+            for folder in self.code_folders
+            if not any(root.is_relative_to(folder) for root in self.roots)
+        )
 
     def _link_to(self, path: Path) -> Path | None:
         """A link of the user's through which programs read `path`; not one to a whole root."""
@@ -149,9 +247,9 @@ class ProtectedPaths:
         places = (path, *path.parents) if linked else ()
         return next((linked[p] for p in places if p in linked and p not in self.roots), None)
 
-    def why_changing_asks(self, path: Path) -> str:
+    def why_changing_asks(self, path: Path, written: Iterable[Path] = ()) -> str:
         """Why changing `path` always asks, as a protected or a system file; empty if neither."""
-        return self.why_writing_asks(path) or self.why_system_asks(path)
+        return self.why_writing_asks(path, written) or self.why_system_asks(path)
 
     def why_searching_asks(self, folder: Path) -> str:
         """Why searching all of `folder` asks: keys or sessions are below it; empty if none are."""
@@ -170,8 +268,11 @@ class ProtectedPaths:
         return self.why_reading_asks(folder)
 
     def why_system_asks(self, path: Path) -> str:
-        """Why changing `path` can break the machine; empty if it cannot."""
-        if self.may_write_freely(path) or _is_below(path, self.home):
+        """Why changing `path` can break the machine or agent-tui; empty if it cannot."""
+        if self._is_code(path):
+            return f"{path} is code that agent-tui runs at each start"
+        is_free = self.may_write_freely(path) or self._is_temporary(path, self.scratch_folders)
+        if is_free or _is_below(path, self.home):
             return ""
         is_system = len(path.parts) < 2 or fold_name(path.parts[1]) in _SYSTEM_FOLDERS
         return f"{path} is part of the system" if is_system else ""
@@ -210,8 +311,8 @@ def _names_secret(path: Path) -> bool:
 
 
 def is_inside_git(path: Path) -> bool:
-    """Whether `path` is a ``.git`` entry or inside one."""
-    return any(fold_name(part) == ".git" for part in path.parts)
+    """Whether `path` is a ``.git`` entry or another git folder, or inside one. Blocking."""
+    return git_folder_around(path) is not None
 
 
 def _is_below(path: Path, folder: Path | None) -> bool:

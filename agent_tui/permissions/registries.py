@@ -18,8 +18,8 @@ class Bundle:
         kind: What it is, for the user.
         hosts: Their names; a leading ``*.`` means all subdomains.
         source: Where the list is from. Upload-only hosts are left out.
-        fetched_by: A regular expression for the start of commands that connect to them; empty if
-            such a command is not recognized, or never runs in the sandbox.
+        fetched_by: A regular expression for the start of commands that connect to them, without
+            their options; empty if such a command is not recognized, or never runs in the sandbox.
     """
 
     name: str
@@ -43,9 +43,9 @@ _BUNDLES = (
         _PACKAGES,
         ("pypi.org", "files.pythonhosted.org", "pypi.python.org"),
         "https://docs.pypi.org/api/index-api/",
-        r"(?:python[\d.]* -m )?pip[\d.]* (?:install|download|wheel)|uvx|pipx (?:install|run)"
+        r"(?:python[\d.]* )?pip[\d.]* (?:install|download|wheel)|uvx|pipx (?:install|run|upgrade)"
         r"|uv (?:add|sync|lock|pip (?:install|sync|compile)|tool (?:install|run|upgrade))"
-        r"|poetry (?:add|install|update|lock)",
+        r"|poetry (?:add|install|update|lock|sync)",
     ),
     Bundle(
         "npm",
@@ -53,7 +53,8 @@ _BUNDLES = (
         ("registry.npmjs.org", "registry.yarnpkg.com", "repo.yarnpkg.com", "nodejs.org"),
         "https://docs.npmjs.com/cli/using-npm/registry, https://yarnpkg.com/configuration/yarnrc "
         "(nodejs.org: headers for node-gyp)",
-        r"(?:npm|pnpm|yarn|bun) (?:install|i|ci|add|update|create)|yarn$|npx|bunx",
+        r"(?:npm|pnpm|yarn|bun) (?:global )?(?:install|i|ci|add|update|create|publish|login)"
+        r"|yarn$|npx|bunx",
     ),
     Bundle(
         "crates",
@@ -61,7 +62,7 @@ _BUNDLES = (
         ("crates.io", "index.crates.io", "static.crates.io", "static.rust-lang.org"),
         "https://doc.rust-lang.org/cargo/reference/registries.html, "
         "https://rust-lang.github.io/rustup/environment-variables.html",
-        r"cargo (?:add|fetch|install|update)",
+        r"cargo (?:add|fetch|install|update|publish|login)",
     ),
     Bundle(
         "go",
@@ -75,7 +76,14 @@ _BUNDLES = (
         _PACKAGES,
         ("rubygems.org", "index.rubygems.org"),
         "https://guides.rubygems.org/rubygems-org-compact-index-api/",
-        r"gem install|bundle (?:install|update|add)",
+        r"gem (?:install|update|fetch|push)|bundle (?:install|update|add)",
+    ),
+    Bundle(
+        "packagist",
+        _PACKAGES,
+        ("repo.packagist.org", "packagist.org"),
+        "https://packagist.org/apidoc",
+        r"composer (?:global )?(?:install|update|require|create-project)",
     ),
     Bundle(
         "maven",
@@ -144,11 +152,12 @@ def bundle_fetched_by(command: str) -> Bundle | None:
     Args:
         command: The program's name without its folder, and its arguments, separated by spaces.
     """
+    words = " ".join(word for word in command.split(" ") if not word.startswith(("-", "+")))
     return next(
         (
             bundle
             for bundle in _BUNDLES
-            if bundle.fetched_by and re.match(rf"(?:{bundle.fetched_by})(?= |$)", command)
+            if bundle.fetched_by and re.match(rf"(?:{bundle.fetched_by})(?= |$)", words)
         ),
         None,
     )

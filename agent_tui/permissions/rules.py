@@ -43,8 +43,8 @@ _ACCESS_TOOLS: dict[str, Access] = {"read": "read", "write": "write", "bash": "e
 """A rule with one of these names applies to every tool with that access."""
 
 _TOOL_NAMES = """
-    apply_patch bash compact delegate edit explore fetch find grep job ls plan read recall scope
-    skill todo why write
+    apply_patch ask_user bash compact delegate edit explore fetch find grep job ls other_tool plan
+    read recall scope skill todo web_search why write
 """
 PLUGIN_TOOL: Final = "tool"
 """The prefix for a plugin's tool: ``tool(weather)``."""
@@ -55,7 +55,8 @@ RULED_TOOLS: Final = frozenset((*_TOOL_NAMES.split(), PLUGIN_TOOL))
 _OTHERS_TOOLS: Final[Mapping[str, str]] = {
     **{name.capitalize(): name for name in ("bash", "read", "write", "grep")},
     **dict.fromkeys(("Edit", "MultiEdit", "NotebookEdit"), "write"),
-    **{"Glob": "find", "LS": "ls", "WebFetch": "fetch", "Shell": "bash", "shell": "bash"},
+    **{"Glob": "find", "LS": "ls", "Shell": "bash", "shell": "bash"},
+    **{"WebFetch": "fetch", "WebSearch": "web_search"},
 }
 """The names that other agents give tools in their rules."""
 
@@ -74,7 +75,8 @@ class Rule:
     ``settings``, ``session``; `since_ns` is when the user made it in this session, else 0. Hosts of
     `fetch` are ``domain:docs.python.org``, ``domain:*.python.org`` for all subdomains, or
     ``bundle:pypi`` for the hosts of a bundle. They allow the web's ports, and another port only if
-    they name it: ``domain:example.org:8443``. ``bash(inside)`` names no command; see `INSIDE_RULE`.
+    they name it: ``domain:example.org:8443``. Queries match as a whole: ``web_search(python *)``.
+    ``bash(inside)`` names no command; see `INSIDE_RULE`.
     """
 
     decision: Decision
@@ -134,6 +136,11 @@ class Rule:
             return False
         is_below = host.endswith(name[1:] if name.startswith("*.") else f".{name}")
         return host == name or (is_below and (name.startswith("*.") or self.decision != "allow"))
+
+    def matches_text(self, text: str) -> bool:
+        """Whether the rule names `text`, whatever its case and spaces: ``*`` is any text."""
+        pattern = re.escape(" ".join(self.pattern.split())).replace(r"\*", ".*")
+        return re.fullmatch(pattern, " ".join(text.split()), re.I) is not None
 
     def matches_path(self, path: Path, workspace: Path) -> bool:
         """Whether the rule names `path` (resolved)."""

@@ -112,3 +112,22 @@ def own_key_pages() -> Mapping[str, KeyPage]:
 def login_command(account: Account) -> str:
     """The command with which the user signs in."""
     return f"agent-tui login {account.name}"
+
+
+async def sign_in_to(
+    account: Account, environ: Mapping[str, str], show: Callable[[DeviceCode], object]
+) -> None:
+    """Sign in to `account`.
+
+    Args:
+        account: The account.
+        environ: Says where it stores its tokens.
+        show: Shows the user the code and the page.
+
+    Raises:
+        AgentTuiError: The sign-in failed; says why.
+    """
+    try:
+        await account.sign_in(environ, show)
+    except OSError as error:
+        raise AgentTuiError(f"Cannot store the sign-in to {account.title}: {error}.") from error

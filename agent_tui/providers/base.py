@@ -112,6 +112,29 @@ class TriggeredGrammar:
     trigger: str
 
 
+class ServerTool(Protocol):
+    """A tool that the provider runs within a request, such as its search of the web.
+
+    Only wires over HTTP use it. What a retry or another reply brings replaces what came before.
+    """
+
+    def begin(self) -> None:
+        """A reply begins; what an earlier one brought no longer counts."""
+        ...
+
+    def add_to(self, body: JsonObject) -> JsonObject:
+        """`body` of the request with the tool in it, as the model's protocol describes it."""
+        ...
+
+    def read(self, event: JsonObject) -> None:
+        """Take what the tool brought from one event of the stream."""
+        ...
+
+    def charge(self, usage: Usage) -> Usage:
+        """`usage` of the reply with the tool's fees."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
     """One request. `messages` are already settled: every call has its result, in order.
@@ -120,7 +143,7 @@ class ModelRequest:
     `reply_schema` and `grammar` are only for models that support them (see `ModelInfo`). `silence`
     is how long the server may be silent, if the provider's default does not apply. `on_wait` is
     called every few seconds while the request runs. `cache_key` is the same for all requests with
-    the same beginning: the session.
+    the same beginning: the session. `server_tool` is run by the provider, beside `tools`.
     """
 
     model: ModelRef
@@ -135,6 +158,7 @@ class ModelRequest:
     silence: SilenceLimits | None = None
     cache_key: str = ""
     on_wait: OnWait = field(default=ignore_wait, compare=False, repr=False)
+    server_tool: ServerTool | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

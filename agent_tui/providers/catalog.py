@@ -24,7 +24,7 @@ from agent_tui.providers.keys import KEY_VARIABLES, secret_variables
 from agent_tui.providers.local_models import LocalModels, NoLocalModels
 from agent_tui.providers.registry import OwnProvider, providers_with
 from agent_tui.providers.servers.client import PATIENCE_S
-from agent_tui.providers.servers.kinds import PORTS, Ports
+from agent_tui.providers.servers.kinds import Ports
 from agent_tui.providers.servers.models import GUESSED_WINDOW
 from agent_tui.providers.servers.server_catalog import ServerCatalog
 from agent_tui.providers.table import FAMILIES, ModelTable, read_bundled_table
@@ -115,7 +115,7 @@ class ModelCatalog:
         environ: Holds the keys, and says where accounts store their tokens; only their presence
             matters here.
         table: For tests; None reads the table in litellm's wheel.
-        server_ports: Ports on this machine where servers are searched for.
+        server_ports: Where servers are searched for on this machine; None for the usual ports.
         local: The models on this machine; None for none.
         patience_s: Seconds that the search for servers may take.
         own: The program's own providers, and those of plugins.
@@ -130,7 +130,7 @@ class ModelCatalog:
         environ: Mapping[str, str],
         *,
         table: ModelTable | None = None,
-        server_ports: Ports = PORTS,
+        server_ports: Ports | None = None,
         local: LocalModels | None = None,
         patience_s: float = PATIENCE_S,
         own: Mapping[str, OwnProvider] | None = None,

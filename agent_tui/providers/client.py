@@ -10,7 +10,7 @@ from typing import TypeAlias, assert_never
 
 from agent_tui.durations import format_duration, format_remaining
 from agent_tui.errors import AgentTuiError
-from agent_tui.messages import Cost, Usage, UserMessage
+from agent_tui.messages import Cost, Message, Usage, UserMessage
 from agent_tui.providers.base import (
     FaultKind,
     FinishChunk,
@@ -28,6 +28,7 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.limits import Sleep, retry_delay_s
 from agent_tui.providers.silence import WaitTeller
+from agent_tui.text import repair_text
 
 OnProgress: TypeAlias = Callable[[str, int], None]
 """Called with the phase ("choosing what to keep") and the characters received so far."""
@@ -153,7 +154,8 @@ class ModelClient:
         def tell_wait(waited_s: float, _is_alive: bool) -> None:
             tracker.tell(f"{phase}, waiting for {format_duration(waited_s)}")
 
-        awaited = replace(request, on_wait=WaitTeller(tell_wait).hear)
+        messages = tuple(map(_repair_message, request.messages))
+        awaited = replace(request, messages=messages, on_wait=WaitTeller(tell_wait).hear)
         async with aclosing(self._provider.stream(awaited)) as chunks:
             async for chunk in chunks:
                 match chunk:
@@ -230,3 +232,12 @@ def add_usage(first: Usage, second: Usage) -> Usage:
         cost=cost,
         is_estimate=first.is_estimate or second.is_estimate,
     )
+
+
+def _repair_message(message: Message) -> Message:
+    """`message` as it can be sent: text made by code can name files that are not UTF-8."""
+    match message:
+        case UserMessage(content=str() as text):
+            return message.model_copy(update={"content": repair_text(text)})
+        case _:
+            return message

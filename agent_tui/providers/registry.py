@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast, get_args
 
 from agent_tui.feature import own_objects
+from agent_tui.outside_code import is_fault
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
@@ -119,7 +120,9 @@ class _Guarded:
             raise
         except IdleTimeoutError as error:
             raise provider_error(Fault("IdleTimeout", str(error)), request.model) from error
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
             raise self._fault(f"{type(error).__name__}: {error}") from error
         finally:
             signs.stop()

@@ -61,6 +61,8 @@ class Output:
     `files` are those that the tool says it touched; None if it does not say. `images` is the number
     of images in it. `said` is what the user said about the action, such as why it was refused.
     `ending` says whether the user refused or interrupted it, `refusal` why the program refused it.
+    `job` says that the outcome of a command is open: it still runs in the background, or it was
+    stopped there.
     """
 
     action: Action
@@ -75,6 +77,7 @@ class Output:
     said: tuple[str, ...] = ()
     ending: CallEnding = ""
     refusal: str = ""
+    job: Literal["", "running", "stopped"] = ""
 
     @property
     def failure(self) -> str:

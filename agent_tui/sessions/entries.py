@@ -12,6 +12,7 @@ from agent_tui.messages import (
     Job,
     Message,
     Stored,
+    StoredPath,
     TextContent,
     ThinkingContent,
     ThinkingLevel,
@@ -118,7 +119,7 @@ class WorkState(Stored):
     titles: dict[str, str] = Field(default_factory=dict)
     commits: dict[str, str] = Field(default_factory=dict)
     tests: dict[str, str] = Field(default_factory=dict)
-    branches: dict[str, str] = Field(default_factory=dict)
+    branches: dict[StoredPath, str] = Field(default_factory=dict)
     jobs: dict[str, Job] = Field(default_factory=dict[str, Job])
 
 
@@ -128,8 +129,7 @@ class Failure(Stored):
     ``label`` is the command or the tool with its path, ``lines`` are those of its error. ``times``
     counts the same failure in a row. ``said`` is the model's next reply. ``steps`` is what was done
     until the same call passed, or failed in another way. ``since`` are files it names that changed
-    later, ``later`` is another command that succeeded: a similar one, or one that shows the end.
-    ``is_answer``: the call succeeded, but only with a part of a file, or ``times`` with the same.
+    later, ``later`` is another command whose success shows the end.
     """
 
     label: str
@@ -140,9 +140,8 @@ class Failure(Stored):
     """``failed``: later, in another way; ``declined``: by the user; ``refused``: by the program."""
     said: str = ""
     steps: tuple[str, ...] = ()
-    since: tuple[str, ...] = ()
+    since: tuple[StoredPath, ...] = ()
     later: str = ""
-    is_answer: bool = False
 
 
 class RepositoryState(Stored):
@@ -155,13 +154,13 @@ class RepositoryState(Stored):
     the session began (empty: no commit yet; None: unknown), oldest first.
     """
 
-    root: str
+    root: StoredPath
     branch: str = ""
     head: str = ""
     upstream: str = ""
     ahead: int = 0
     behind: int = 0
-    uncommitted: tuple[str, ...] = ()
+    uncommitted: tuple[StoredPath, ...] = ()
     changed: int = 0
     since: str | None = None
     commits: dict[str, str] = Field(default_factory=dict)
@@ -177,7 +176,7 @@ class KnownLines(Stored):
 class KnownFile(Stored):
     """What the log knows of the current state of a file."""
 
-    path: str
+    path: StoredPath
     runs: tuple[KnownLines, ...] = ()
     is_whole: bool = False
     is_changed: bool = False
@@ -204,7 +203,6 @@ class Handover(Stored):
     """The typed parts of those that hold pastes, by the same digest."""
     tasks: tuple[TaskText, ...] = ()
     state: WorkState = Field(default_factory=WorkState)
-    findings: tuple[str, ...] = ()
     failures: tuple[Failure, ...] = ()
     files: tuple[KnownFile, ...] = ()
     way: tuple[str, ...] = ()
@@ -215,26 +213,30 @@ class Ledger(Stored):
 
     user_messages: tuple[str, ...] = ()
     pinned: tuple[str, ...] = ()
-    read_files: tuple[str, ...] = ()
-    modified_files: tuple[str, ...] = ()
+    read_files: tuple[StoredPath, ...] = ()
+    modified_files: tuple[StoredPath, ...] = ()
     errors: tuple[str, ...] = ()
     open_todos: tuple[str, ...] = ()
 
 
 class Requests(Stored):
-    """The total usage of some requests; ``model`` is empty for summaries."""
+    """The total usage of some requests; ``model`` is empty for summaries.
+
+    ``purpose`` is what they were for, in a word or two; empty for replies and helpers.
+    """
 
     model: str
     requests: int
     usage: Usage
+    purpose: str = ""
 
 
 class Carryover(Stored):
     """The only state that crosses sessions; on disk, the header's ``compaction`` state."""
 
     summary: str = Field(default="", alias="lastSummary")
-    read_files: tuple[str, ...] = ()
-    modified_files: tuple[str, ...] = ()
+    read_files: tuple[StoredPath, ...] = ()
+    modified_files: tuple[StoredPath, ...] = ()
     ledger: Ledger | None = None
     handover: Handover | None = None
     spent: tuple[Requests, ...] = ()
@@ -267,15 +269,15 @@ class Header(Stored):
     version: int = FORMAT_VERSION
     id: str = Field(default_factory=lambda: str(uuid.uuid4()))
     timestamp: str = Field(default_factory=timestamp_now)
-    cwd: str = ""
+    cwd: StoredPath = ""
     provider: str = ""
     model_id: str = ""
     base_url: str | None = None
     """Address of the user's own server, for a model that is not asked at its usual one."""
     thinking_level: ThinkingLevel = "off"
-    parent_session: str | None = None
+    parent_session: StoredPath | None = None
     compaction: Carryover | None = None
-    launch_cwd: str | None = None
+    launch_cwd: StoredPath | None = None
     """The folder the program was started in, if it works in another (as the demo does)."""
     origin: str | None = None
     """The origin of the session, unless a user's conversation made it: ``print`` or ``tour``."""
@@ -320,8 +322,8 @@ class ThinkingLevelChangeEntry(_Entry):
 class CompactionDetails(Stored):
     """Complete lists as of this compaction, earlier ones included, and how it was made."""
 
-    read_files: tuple[str, ...] = ()
-    modified_files: tuple[str, ...] = ()
+    read_files: tuple[StoredPath, ...] = ()
+    modified_files: tuple[StoredPath, ...] = ()
     ledger: Ledger | None = None
     summarised_by: str = ""
     is_fallback: bool = False

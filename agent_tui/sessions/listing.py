@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path, PurePath
-from typing import TypeAlias, TypeVar
+from typing import Annotated, TypeAlias, TypeVar
 
-from pydantic import TypeAdapter
+from pydantic import AfterValidator, PlainSerializer, TypeAdapter
 from pydantic_core import from_json
 
 from agent_tui.attachments import without_attachments
-from agent_tui.messages import AssistantMessage, UserMessage
+from agent_tui.messages import AssistantMessage, StoredPath, UserMessage
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.entries import (
     CompactionEntry,
@@ -29,6 +29,7 @@ from agent_tui.sessions.entries import (
 from agent_tui.sessions.file.chunks import LineChunk, checksum, read_chunks
 from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
 from agent_tui.sessions.format.parse import id_in_name
+from agent_tui.text import decode_path, encode_path
 
 _USER_ROLE = re.compile(rb'"role"\s*:\s*"user"')
 _MESSAGE_MARKS = (b'"type":"message"', b'"type": "message"')
@@ -37,6 +38,12 @@ _MOST_TRIES = 8
 """Most lines tried that only look like the wanted kind."""
 
 ValueT = TypeVar("ValueT", str, int)
+
+_StoredFolder: TypeAlias = Annotated[
+    Path,
+    AfterValidator(lambda folder: Path(decode_path(str(folder)))),
+    PlainSerializer(lambda folder: encode_path(str(folder)), when_used="json"),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +63,15 @@ class SessionSummary:
 
     id: str
     path: Path
-    cwd: Path
+    cwd: _StoredFolder
     name: str
     first_prompt: str
     message_count: int
     modified: datetime
     model: str
-    parent_session: str | None
+    parent_session: StoredPath | None
     size_bytes: int
-    launch_cwd: Path | None
+    launch_cwd: _StoredFolder | None
     context_tokens: int
     origin: str = ""
     pulled_from: str = ""

@@ -19,7 +19,7 @@ from agent_tui.messages import (
 )
 from agent_tui.omissions import one_line
 from agent_tui.sessions.actions import PATH_ARGUMENTS, Action, ActionKind, Output, tool_kind
-from agent_tui.sessions.shell_files import programs_run
+from agent_tui.sessions.shell_files import pipelines_run, programs_run
 
 _ERROR_LINE = re.compile(
     r"\b(error|exception|failed|failure|fatal|panic|denied|not found|no such|cannot|could not)\b"
@@ -51,7 +51,8 @@ _REPORTS_ERROR = re.compile(
 """A line with which compilers and runtimes begin an error, not one that only mentions it."""
 
 _SAYS_NOTHING = re.compile(
-    r"^(?:[\[(]?(?:no output|(?:command |process )?exit(?:ed with)? (?:code|status) \d+)[\])]?"
+    r"^(?:\[job \w+: [^\]]*\]|\[(?:moved to|continues in) the background: [^\]]*\]"
+    r"|[\[(]?(?:no output|(?:command |process )?exit(?:ed with)? (?:code|status) \d+)[\])]?"
     r"|</?\w+>(?:-?\d+</\w+>)?|[=_~^!-]{3,}.*[=_~^!-]{3,}|[\W_]+)$",
     re.IGNORECASE,
 )
@@ -84,6 +85,9 @@ _SOME_FAILED = re.compile(
 )
 
 
+_PROGRESS = re.compile(r"(?:\S+ )?[.sxFEX]+\s*\[\s*\d+%\]|[.sxFEX]{2,}|=+ [\w ]+ =+|\s*")
+
+
 def looks_like_error(text: str) -> bool:
     """Whether a line of `text` mentions an error."""
     return bool(_ERROR_LINE.search(text))
@@ -102,14 +106,36 @@ def is_test(command: str) -> bool:
     if _TEST_COMMAND.search(command) is None:
         return False
     programs = programs_run(command)
-    runs = (" ".join((name, *(w for w in words if " " not in w))) for name, words in programs)
-    return not programs or any(map(_TEST_COMMAND.search, runs))
+    return not programs or any(_runs_tests(*one) for one in programs)
+
+
+def _runs_tests(name: str, arguments: Sequence[str]) -> bool:
+    run = " ".join((name, *(word for word in arguments if " " not in word)))
+    return _TEST_COMMAND.search(run) is not None
 
 
 def test_counts(text: str) -> str:
     """The last line of a test run's output that counts tests; empty if there is none."""
     lines = (line.strip() for line in reversed(text.split("\n")))
     return next((line.strip("= ") for line in lines if _TEST_RESULT.search(line)), "")
+
+
+def results_of_tests(command: str, text: str) -> str:
+    """The lines in the output of `command` that count tests, one for each test run in it."""
+    runs = sum(any(_runs_tests(*one) for one in pipeline) for pipeline in pipelines_run(command))
+    lines = [line.strip() for line in text.split("\n")]
+    found = [line.strip("= ") for line in lines if _TEST_RESULT.search(line)]
+    return "; ".join(found[-max(runs, 1) :])
+
+
+def without_progress(text: str) -> str:
+    """`text` without the dots that a test run prints, and without headings."""
+    lines = (line for line in text.split("\n") if not _PROGRESS.fullmatch(line))
+    return "\n".join(lines)
+
+
+_ABORTED = ("Command aborted", "Operation aborted")
+"""How pi's text of a call ends that the user interrupted."""
 
 
 def last_line(output: str) -> str:
@@ -290,7 +316,10 @@ def read_outputs(messages: Sequence[Message]) -> list[Output | None]:
 
 
 def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
-    """The output in `result`; its call is removed from `waiting`."""
+    """The output in `result`; its call is removed from `waiting`.
+
+    The end of a job is the output of the command that became the job.
+    """
     call = next((call for call in waiting if call.id == result.tool_call_id), None)
     if call is None:
         call = ToolCall(id=result.tool_call_id, name=result.tool_name)
@@ -299,6 +328,9 @@ def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
     action = action_of(call)
     details = result.details if isinstance(result.details, dict) else {}
     known = result.tool_details
+    job = known.jobs[0] if len(known.jobs) == 1 and known.exit_code is None else None
+    if not action.command and len(known.jobs) == 1 and known.jobs[0].ending:
+        action = run_action("bash", known.jobs[0].command)
     files = known.files if "files" in details else None
     exit_code, summary = details.get("exitCode"), details.get("summary")
     return Output(
@@ -312,8 +344,9 @@ def _of_result(result: ToolResultMessage, waiting: list[ToolCall]) -> Output:
         files=files,
         images=len(images_in(result.content)),
         said=tuple(_said_about(action, result.text, known)),
-        ending=known.ending,
+        ending="cancelled" if result.is_error and result.text.endswith(_ABORTED) else known.ending,
         refusal=known.refusal,
+        job="" if job is None else "stopped" if job.ending else "running",
     )
 
 

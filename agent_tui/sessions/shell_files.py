@@ -44,6 +44,14 @@ _LEAVES_FILES = {
 _GIT_TAKES_VALUE = frozenset({"-C", "-c", "--git-dir", "--work-tree"})
 _WRITERS = frozenset({"tee", "touch", "truncate"})
 _MOVERS = frozenset({"mv", "cp"})
+_MANIFESTS = {
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), "package.json"),
+    **dict.fromkeys(("uv", "poetry"), "pyproject.toml"),
+    "cargo": "Cargo.toml",
+}
+_OF_DEPENDENCIES = frozenset({"add", "install", "i", "remove", "uninstall"})
+"""With a package, they write it into the project's manifest."""
+
 _TAKES_COUNT = frozenset({"-n", "-c", "--lines", "--bytes"})
 _TAKES_SCRIPT = frozenset({"-e", "--expression", "-f"})
 _PREFIXES = frozenset({"sudo", "time", "env", "command", "nohup", "then", "do", "else"})
@@ -84,14 +92,14 @@ def shell_changes(command: str) -> ShellChanges:
     moved: dict[str, str] = {}
     restored: dict[str, str] = {}
     folder = ""
-    for words in _simple_commands(command):
+    for words, _ in _simple_commands(command):
         words, targets = _without_redirections(words)
         _add(written, targets, folder)
         name, arguments = _program(words)
         if name == "cd" and len(arguments) == 1:
             folder = _join(folder, arguments[0]) if _is_file(arguments[0]) else folder
-        elif name in _EDITING and any(re.match(r"-[a-zA-Z]*i|--in-place", a) for a in arguments):
-            _add(edited, _operands(arguments, skip_script=True), folder)
+        elif paths := _edited(name, arguments):
+            _add(edited, paths, folder)
         elif name in _READERS:
             _add(read, _operands(arguments, skip_script=name in _SCRIPTED), folder)
         elif name in _WRITERS:
@@ -123,12 +131,29 @@ def shell_changes(command: str) -> ShellChanges:
 
 def changes_only_named(name: str, arguments: Sequence[str]) -> bool:
     """Whether a program changes no files but those that `shell_changes` finds for its arguments."""
-    is_plain = all(map(_is_file, _operands(arguments)))
+    is_in_place = _edits_in_place(name, arguments)
+    is_plain = all(map(_is_file, _operands(arguments, skip_script=is_in_place)))
     return is_plain and (
-        name in _WRITERS
+        is_in_place
+        or name in _WRITERS
         or name in ("rm", "mkdir")
         or (name in _MOVERS and any(_move_targets(arguments)))
     )
+
+
+def _edits_in_place(name: str, arguments: Sequence[str]) -> bool:
+    options = (re.match(r"-[a-zA-Z]*i|--in-place", argument) for argument in arguments)
+    return name in _EDITING and any(options)
+
+
+def _edited(name: str, arguments: Sequence[str]) -> list[str]:
+    """The files that a program changes in place."""
+    if _edits_in_place(name, arguments):
+        return _operands(arguments, skip_script=True)
+    verb, *packages = _operands(arguments) or [""]
+    is_elsewhere = {"-g", "--global"}.intersection(arguments)
+    is_manifest = verb in _OF_DEPENDENCIES and packages and not is_elsewhere
+    return [_MANIFESTS[name]] if is_manifest and name in _MANIFESTS else []
 
 
 def _restored(arguments: Sequence[str]) -> list[str]:
@@ -181,13 +206,24 @@ def files_deleted_in_patch(text: str) -> tuple[str, ...]:
 @lru_cache(maxsize=1_024)
 def programs_run(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Name and arguments of each program that `command` runs, without redirections."""
-    words = map(_without_redirections, _simple_commands(command[:_MAX_COMMAND_CHARS]))
-    programs = (_program(left) for left, _ in words)
-    return tuple((name, tuple(arguments)) for name, arguments in programs if name)
+    return tuple(program for pipeline in pipelines_run(command) for program in pipeline)
 
 
-def _simple_commands(command: str) -> Iterator[list[str]]:
-    """The words of each simple command, with quotes removed."""
+@lru_cache(maxsize=1_024)
+def pipelines_run(command: str) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], ...]:
+    """The same programs, those together of which one reads what the other prints."""
+    pipelines: list[list[tuple[str, tuple[str, ...]]]] = [[]]
+    for words, end in _simple_commands(command[:_MAX_COMMAND_CHARS]):
+        name, arguments = _program(_without_redirections(words)[0])
+        if name:
+            pipelines[-1].append((name, tuple(arguments)))
+        if end not in ("|", "|&"):
+            pipelines.append([])
+    return tuple(tuple(pipeline) for pipeline in pipelines if pipeline)
+
+
+def _simple_commands(command: str) -> Iterator[tuple[list[str], str]]:
+    """The words of each simple command, with quotes removed, and what ends it."""
     flat = _HEREDOC.sub(lambda found: found["rest"] + "\n", command)
     lexer = shlex.shlex(
         _COMMENT.sub("", flat.replace("\\\n", " ")), posix=True, punctuation_chars=_PUNCTUATION
@@ -199,13 +235,13 @@ def _simple_commands(command: str) -> Iterator[list[str]]:
     try:
         for word in lexer:
             if _ENDS.fullmatch(word):
-                yield words
+                yield words, word
                 words = []
             else:
                 words.append(word)
     except ValueError:  # an unclosed quote: the command is cut, or is not a plain one
         pass
-    yield words
+    yield words, ""
 
 
 def _without_redirections(words: Sequence[str]) -> tuple[list[str], list[str]]:

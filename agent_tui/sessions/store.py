@@ -45,7 +45,7 @@ from agent_tui.sessions.listing import (
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.search.session_search import SessionSearch
 from agent_tui.sessions.search.word_index import SearchHit
-from agent_tui.text import repair_text
+from agent_tui.text import is_same_path
 
 _PAGE_SIZE = 100
 _GLANCED_FILES = 50
@@ -223,11 +223,11 @@ class SessionStore:
         """
         sessions = [found for page in self.pages() for found in page]
         if cwd is not None:
-            slug, stored_cwd = cwd_slug(cwd), Path(repair_text(str(cwd)))
+            slug = cwd_slug(cwd)
             sessions = [
                 found
                 for found in sessions
-                if stored_cwd in (found.cwd, found.launch_cwd)
+                if any(is_same_path(str(one), str(cwd)) for one in (found.cwd, found.launch_cwd))
                 or (found.cwd == Path() and found.path.parent.name == slug)
                 or any(found.cwd.is_relative_to(folder) for folder in elsewhere)
             ]
@@ -263,8 +263,7 @@ class SessionStore:
     def newest_of_project(self, cwd: Path) -> Sequence[SessionSummary]:
         """Some of the newest sessions that work in `cwd`. Blocking; mostly from the cache."""
         with closing(self.pages(first=cwd, page_size=_GLANCED_FILES)) as pages:
-            stored_cwd = Path(repair_text(str(cwd)))
-            return [found for found in next(pages, ()) if found.cwd == stored_cwd]
+            return [one for one in next(pages, ()) if is_same_path(str(one.cwd), str(cwd))]
 
     def pages(
         self, first: Path | None = None, page_size: int = _PAGE_SIZE

@@ -7,6 +7,7 @@ import ipaddress
 import re
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -58,6 +59,21 @@ def check_addresses(host: str, addresses: Sequence[str], *, may_be_private: bool
                     f"{host} resolves to {text}, an address of this machine or a private network. "
                     "The user can allow those with the setting fetch_private."
                 )
+
+
+def check_host(host: str, *, may_be_private: bool) -> None:
+    """Check `host` as far as it says its address, as `check_addresses` does. It asks no server.
+
+    Raises:
+        ToolError: The address is not allowed.
+    """
+    name = host.casefold().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        host = "127.0.0.1"
+    with suppress(OSError, UnicodeError):
+        found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)
+        addresses = [str(address[4][0]) for address in found]
+        check_addresses(name, addresses, may_be_private=may_be_private)
 
 
 def _is_public(address: IpAddress) -> bool:

@@ -7,24 +7,25 @@ from abc import ABC
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import ClassVar, Literal, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from agent_tui.errors import ToolError
+from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.messages import FileTouches, ImageContent, JsonObject, Todo, ToolDetails, ToolSpec
-from agent_tui.safe_paths import path_from, real_path, resolve_path
+from agent_tui.safe_paths import follow_shown, path_from, real_path, resolve_path
 from agent_tui.sessions.entries import Entry
-from agent_tui.sessions.lineage.known_session import KnownSession, NoSessions, SessionFinder
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.tools.files.memory import FileMemory, NoOpenTexts, OpenTexts
 from agent_tui.tools.held_files import HeldFile, HeldFiles
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.processes.output import EmitOutput
 from agent_tui.tools.shorten import OutputLimits
 
-Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "outside"]
+Access: TypeAlias = Literal["none", "read", "write", "execute", "network", "query", "outside"]
 """What a call can do: nothing outside the program, read files, change files, run commands, call a
-network host, or make another program do something that cannot be judged."""
+network host, send a text to a service that the user set up, or make another program do something
+that cannot be judged."""
 
 CommandPlace: TypeAlias = Literal["open", "inside", "outside"]
 """Where a command runs: without a sandbox, inside it, or outside an existing one."""
@@ -49,7 +50,8 @@ class ToolOutput:
     `find_changes` finds which files a command changed, if that takes time: call it at most once,
     before anything else changes files. It raises nothing. `ends_turn` gives control to the user:
     the turn ends this way after the reply's results. The user decides on `held` files, and
-    `holder` does that. `notice` is for the user, beside the result.
+    `holder` does that. `notice` is for the user, beside the result. `fault` is one of the program
+    after the work was done; it is logged.
     """
 
     for_model: str
@@ -61,13 +63,38 @@ class ToolOutput:
     held: tuple[HeldFile, ...] = ()
     holder: HeldFiles | None = None
     notice: str = ""
+    fault: Exception | None = None
+
+    def with_failure(self, error: Exception) -> "ToolOutput":
+        """This output, with a line about what failed after the work was done.
+
+        Args:
+            error: What was raised; a fault of the program unless it is an `AgentTuiError`.
+        """
+        is_known = isinstance(error, AgentTuiError)
+        said = str(error) if is_known else _FAULT.format(type(error).__name__)
+        fault = self.fault if is_known else error
+        return replace(self, for_model=f"{self.for_model}\n[{said}]", fault=fault)
+
+
+_FAULT: Final = (
+    "the command has run. What agent-tui does after a command failed with an internal error ({}), "
+    "which is not your fault"
+)
+
+TEMPORARY_PLACES: Final = (Path("/tmp"), Path("/var/tmp"))
+"""Where the machine has temporary files. For commands in a sandbox, something else may be there."""
 
 
 class Scratch(Protocol):
     """The folder that commands see as ``/tmp``, so that all tools mean the same by that name."""
 
-    def real(self, path: Path) -> Path:
+    def real(self, path: Path, *, to_read: bool = False) -> Path:
         """The real location of `path`, links followed.
+
+        Args:
+            path: Absolute.
+            to_read: Whether a file that only the machine's ``/tmp`` has counts, too.
 
         Raises:
             OSError: Links form a loop.
@@ -100,13 +127,13 @@ class Intent:
     """What a call would do, determined before anything happens.
 
     `paths` are resolved, absolute targets (links and ``..`` followed). `command` is set for
-    `execute`, `host` for `network`, with `leaves_sandbox` if commands run in a sandbox. `place`
-    says where a command would run: ``open`` without a sandbox, ``inside`` it, or ``outside`` it,
-    which the model requests with `purpose` as its reason. `is_coarse`: the sandbox can neither hide
-    nor protect single files in the working folders. `body` is what an approval shows: the exact
-    command or a diff. `note` is shown beside the reason for asking. `fingerprint` changes when the
-    call would no longer do what was shown. `doubt` is why the user decides even if the mode would
-    allow the call.
+    `execute`, `host` for `network` (a name for `query`), with `leaves_sandbox` if commands run in a
+    sandbox. `place` says where a command would run: ``open`` without a sandbox, ``inside`` it, or
+    ``outside`` it, which the model requests with `purpose` as its reason. `is_coarse`: the sandbox
+    can neither hide nor protect single files in the working folders. `body` is what an approval
+    shows: the exact command or a diff; for `query`, the text that is sent, which rules match.
+    `note` is shown beside the reason for asking. `fingerprint` changes when the call would no
+    longer do what was shown. `doubt` is why the user decides even if the mode would allow the call.
     """
 
     title: str
@@ -243,12 +270,12 @@ class ToolContext:
         waited_s: Returns the seconds spent waiting for the user, which no timeout counts.
         limits: How much of its output the model may receive.
         history: What `recall` searches.
-        file_sessions: Returns what finds the sessions that may have changed a file.
         jobs: The commands that run in the background.
-        leaves_jobs: Whether what a command leaves running becomes one of them, or ends with it.
+        leaves_jobs: Whether what a command leaves running becomes one of them, or ends with it. A
+            command that the user moves to the background becomes one anyway.
         open_texts: What an editor has open.
         resolved: The resolved paths of this call, so each is resolved once; None: each time.
-        scratch: What replaces ``/tmp`` in the sandbox, for a call that names a path there.
+        scratch: What replaces ``/tmp`` in the sandbox.
         only_reads: Whether the call is known to change nothing: its changes are not searched for.
         is_persons: Whether the user typed the call; such commands are not sandboxed.
         may_show: Whether a rule lets sandboxed commands see a file with keys.
@@ -272,7 +299,6 @@ class ToolContext:
     waited_s: Callable[[], float] = lambda: 0.0
     limits: OutputLimits = field(default_factory=OutputLimits)
     history: History = field(default_factory=NoHistory)
-    file_sessions: Callable[[], SessionFinder] = NoSessions
     compact: Callable[[str], Awaitable[ToolOutput]] = _cannot_compact
     plan: Callable[[str], Awaitable[ToolOutput]] = _is_not_planning
     use_skill: Callable[[str], Awaitable[ToolOutput]] = _has_no_skills
@@ -289,7 +315,7 @@ class ToolContext:
     jobs: JobTable = field(default_factory=JobTable)
     leaves_jobs: bool = True
     open_texts: OpenTexts = field(default_factory=NoOpenTexts)
-    resolved: dict[str, Path] | None = None
+    resolved: dict[tuple[str, bool], Path] | None = None
     scratch: Scratch | None = None
 
     def use(self, kind: type[AbilityT]) -> AbilityT:
@@ -303,26 +329,36 @@ class ToolContext:
                 return ability
         raise ToolError(kind.unavailable)
 
-    def resolve(self, path: str) -> Path:
+    def resolve(self, path: str, *, to_read: bool = False) -> Path:
         """`path` as the model wrote it, made absolute and with links followed.
 
-        A leading ``@`` (how users mention files) is dropped unless such a file exists.
+        A leading ``@`` (how users mention files) is dropped unless such a file exists. A name that
+        is not UTF-8 may be as `display_name` shows it. Below ``/tmp`` it is what commands have
+        there.
+
+        Args:
+            path: The path.
+            to_read: Whether the call only reads it: then a file that only the machine's ``/tmp``
+                has counts, too.
 
         Raises:
             ToolError: No file can have this name.
         """
-        if self.resolved is not None and path in self.resolved:
-            return self.resolved[path]
+        key = (path, to_read)
+        if self.resolved is not None and key in self.resolved:
+            return self.resolved[key]
         try:
             if path.startswith("@") and not os.path.lexists(self.cwd / path):
                 path = path[1:]
             resolved = resolve_path(path, self.cwd)
+            if (meant := follow_shown(resolved)) != resolved:
+                resolved = resolve_path(meant, self.cwd)
             if self.scratch is not None:
-                resolved = self.scratch.real(resolved)
+                resolved = self.scratch.real(resolved, to_read=to_read)
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 resolved.lstat()
             if self.resolved is not None:
-                self.resolved[path] = resolved
+                self.resolved[key] = resolved
             return resolved
         except OSError as error:
             why = error.strerror or error
@@ -330,8 +366,12 @@ class ToolContext:
 
     def display_name(self, path: Path) -> str:
         """`path` as shown to the model and the user: relative if inside the workspace."""
-        path = path if self.scratch is None else self.scratch.name_inside(path)
-        return path_from(path, real_path(self.cwd))
+        return self.make_namer()(path)
+
+    def make_namer(self) -> Callable[[Path], str]:
+        """A `display_name` for many paths, which finds the workspace once."""
+        root, scratch = real_path(self.cwd), self.scratch
+        return lambda path: path_from(path if scratch is None else scratch.name_inside(path), root)
 
 
 class Tool(Protocol[ArgumentsT]):

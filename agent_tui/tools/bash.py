@@ -3,9 +3,10 @@
 import asyncio
 import hashlib
 import os
-from contextlib import nullcontext
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 
 from pydantic import Field
@@ -32,6 +33,7 @@ from agent_tui.tools.job_table import MAX_RUNNING
 from agent_tui.tools.processes.environment import outside_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import (
+    IN_BACKGROUND,
     ShellCommand,
     ShellOrder,
     ShellResult,
@@ -68,7 +70,8 @@ class BashTool:
     finds the files a command changed after the result, however it ended.
 
     Commands requested in the background, commands that exceed the default timeout, and what a
-    command of the model leaves running continue as jobs of the conversation.
+    command of the model leaves running continue as jobs of the conversation. So does any command
+    that the user moves to the background.
     """
 
     keeper: ProcessKeeper
@@ -123,7 +126,10 @@ class BashTool:
         except BaseException:
             await run.give_up()
             raise
-        return await run.finish(output, command)
+        try:
+            return await run.finish(output, command)
+        except Exception as error:  # noqa: BLE001 - the command has run: its output is never lost
+            return replace(output.with_failure(error), is_error=True)
 
     def _prepare(self, arguments: BashArguments, context: ToolContext) -> CommandRun:
         """The run of a command, where it is to run."""
@@ -145,12 +151,13 @@ class BashTool:
         find_changes = None if before is None else partial(self.changes.since, before)
         command = ShellCommand(keeper, order, context.emit)
         result: ShellResult | None = None
+        failures, hints = list[Exception](), tuple[str, ...]()
         try:
             jobs = await _wait(command, arguments, context)
             result = command.result(context.limits)
-            await asyncio.to_thread(
-                context.files.note_command, known, arguments.command, result.text, context.cwd
-            )
+            note = partial(context.files.note_command, known, arguments.command, result.text)
+            with _keep_errors(failures):
+                await asyncio.to_thread(note, context.cwd)
         except asyncio.CancelledError as cancelled:
             await command.stop()
             output = _interrupted(command, result or command.result(context.limits))
@@ -159,17 +166,19 @@ class BashTool:
             await command.stop()
             command.output.drop_file()
             raise
-        details = _details(command, result, _ending(result, jobs, is_moved=command.is_moved), jobs)
+        ending, in_full = _ending(command, result, jobs)
+        details = _details(command, result, ending, jobs)
         is_error = bool(result.exit_code != 0 or result.excess)
         is_error = is_error and not (jobs and result.exit_code is None)
-        hints = await run.hints(result.text, is_error=is_error)
+        with _keep_errors(failures):
+            hints = tuple(await run.hints(result.text, is_error=is_error))
         output = ToolOutput(
-            result.for_model(details.summary, hints),
+            result.for_model(in_full, hints),
             details,
             is_error=is_error,
             find_changes=find_changes,
         )
-        return output, command
+        return reduce(ToolOutput.with_failure, failures, output), command
 
     async def _before(self, context: ToolContext) -> tuple[tuple[Path, ...], Snapshot | None]:
         """The known files as they are now, and the state of the work tree."""
@@ -182,6 +191,15 @@ class BashTool:
         return await asyncio.gather(reading, snapshot)
 
 
+@contextmanager
+def _keep_errors(failures: list[Exception]) -> Generator[None]:
+    """Add what the block raises to `failures`: the command has run, its output is never lost."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - reported with the output
+        failures.append(error)
+
+
 async def _wait(
     command: ShellCommand, arguments: BashArguments, context: ToolContext
 ) -> tuple[Job, ...]:
@@ -189,13 +207,13 @@ async def _wait(
     if arguments.background:
         await command.wait(_SETTLE_S)
     else:
-        with context.jobs.awaiting(command) if context.leaves_jobs else nullcontext():
+        with context.jobs.awaiting(command):
             await _wait_in_front(command, arguments, context)
     if not command.is_running:
         return ()
     is_late = command.exit_code is None and arguments.timeout is not None
-    may_go_on = arguments.background or command.is_moved or not is_late
-    if not context.leaves_jobs or context.jobs.is_full or not may_go_on:
+    may_go_on = context.leaves_jobs and (arguments.background or not is_late)
+    if context.jobs.is_full or not (may_go_on or command.is_moved):
         await command.stop()
         return ()
     return (context.jobs.add(command).fact,)
@@ -234,11 +252,14 @@ def _details(
     )
 
 
-def _ending(result: ShellResult, jobs: tuple[Job, ...], *, is_moved: bool) -> str:
+def _ending(command: ShellCommand, result: ShellResult, jobs: tuple[Job, ...]) -> tuple[str, str]:
+    """How the call ended: shortly, for the user, and in full, for the model."""
     if not jobs:
-        return result.ending
+        return result.ending, result.ending
     id = jobs[0].id
     if result.exit_code is not None:
-        return f"{result.ending}; what is still running is job {id}"
-    by_whom = "moved to the background" if is_moved else "continues in the background"
-    return f"{by_whom}: job {id}"
+        ending = f"{result.ending}; what is still running is job {id}"
+        return ending, ending
+    ending = f"{IN_BACKGROUND}: job {id}"
+    why = "; the user moved it there" if command.is_moved else ""
+    return ending, f"{ending}{why}. Use job to get its further output"

@@ -10,18 +10,18 @@ from pydantic import ValidationError
 
 from agent_tui.errors import ToolError
 from agent_tui.messages import JsonObject, ToolSpec
-from agent_tui.tools.apply_patch import (
+from agent_tui.tools.base import UnderstoodCall
+from agent_tui.tools.edit import EditArguments, Replacement
+from agent_tui.tools.files.diffs import after_diff, before_diff
+from agent_tui.tools.files.matching import TextSpan, find_places
+from agent_tui.tools.foreign_calls import translate_call
+from agent_tui.tools.patch_format import (
     ApplyPatchArguments,
     FilePatch,
     Hunk,
     hunk_places,
     read_patch,
 )
-from agent_tui.tools.base import UnderstoodCall
-from agent_tui.tools.edit import EditArguments, Replacement
-from agent_tui.tools.files.diffs import after_diff, before_diff
-from agent_tui.tools.files.matching import TextSpan, find_places
-from agent_tui.tools.foreign_calls import translate_call
 from agent_tui.tools.read import ReadArguments
 from agent_tui.tools.schema import compact_schema
 from agent_tui.tools.write import WriteArguments

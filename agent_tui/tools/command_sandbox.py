@@ -12,10 +12,17 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand
 
 
-def setup_error(why: str) -> ToolError:
-    """The error for a command whose sandbox cannot be set up."""
-    then = "Nothing was run. To run commands without it, set sandbox to off."
-    return ToolError(f"The sandbox cannot be set up: {why.rstrip('.')}. {then}")
+def setup_error(why: str, obstacle: Path | None = None) -> ToolError:
+    """The error for a command whose sandbox cannot be set up.
+
+    Args:
+        why: What failed.
+        obstacle: The file or folder of the user's that it failed on, if known.
+    """
+    then = "To run commands without it, set sandbox to off."
+    if obstacle is not None:
+        then = f"Move {obstacle} out of the folder, then run the command again."
+    return ToolError(f"The sandbox cannot be set up: {why.rstrip('.')}. Nothing was run. {then}")
 
 
 class CommandStart(NamedTuple):

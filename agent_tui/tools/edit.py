@@ -118,7 +118,7 @@ def _places(
     """Where each edit applies in the unchanged file, in order, and the differences ignored.
 
     All are found before any is applied. If the model has not seen the file as it is (`unseen` says
-    why), only a text that occurs exactly once is accepted.
+    why), only a text that is there to the letter is accepted.
 
     Raises:
         ToolError: An edit is missing, ambiguous, empty or overlaps another; names it.
@@ -133,19 +133,18 @@ def _places(
         if old == new:
             raise ToolError(f"{name}: old and new are the same.")
         there = find_places(text, old, new)
-        if unseen and (there.but_for or len(there.found) != 1):
-            raise ToolError(
-                f"{shown} {unseen}, and {name} does not occur in it exactly once. Read it first."
-            )
+        since = f"{shown} {unseen}. " if unseen else ""
         if not there.found:
-            raise ToolError(f"{name} is not in {shown}. {describe_miss(text, old)}")
+            raise ToolError(f"{since}{name} is not in {shown}. {describe_miss(text, old)}")
+        if unseen and there.but_for:
+            raise ToolError(f"{since}{name} is only in it ignoring {there.but_for}. Read it first.")
         check_whole(new, text, f"{name}.new" if len(edits) > 1 else "new")
         lines = _lines_of(text, there.found)
         but_for = f", ignoring {there.but_for}" if there.but_for else ""
         if len(there.found) > 1 and not edit.all:
             raise ToolError(
-                f"{name} occurs {len(there.found)} times in {shown}{but_for}, at lines {lines}. "
-                "Give more surrounding text, or all=true to replace every one."
+                f"{since}{name} occurs {len(there.found)} times in {shown}{but_for}, at lines "
+                f"{lines}. Give more surrounding text, or all=true to replace every one."
             )
         if but_for:
             remarks.append(f"({name} was found at line {lines}{but_for}; the file keeps its own.)")

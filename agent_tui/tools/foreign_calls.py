@@ -281,6 +281,17 @@ def _of_fetch(given: JsonObject, _cwd: Path) -> JsonObject:
     return rest
 
 
+def _of_web_search(given: JsonObject, _cwd: Path) -> JsonObject:
+    """Name allowed domains in the query, as search engines read it."""
+    rest = {key: value for key, value in given.items() if not key.endswith("_domains")}
+    match given:
+        case {"query": str(query), "allowed_domains": [*domains]} if domains:
+            rest["query"] = f"{query} {' OR '.join(f'site:{domain}' for domain in domains)}"
+        case _:
+            pass
+    return rest
+
+
 def _of_explore(given: JsonObject, _cwd: Path) -> JsonObject:
     """Use the prompt as the task and the description as its title; accept any kind of helper."""
     rest = dict(given)
@@ -316,6 +327,7 @@ _REWRITES: Final[Mapping[str, Callable[[JsonObject, Path], JsonObject]]] = {
     "edit": _of_edit,
     "grep": _of_grep,
     "fetch": _of_fetch,
+    "web_search": _of_web_search,
     "explore": _of_explore,
     "job": _of_job,
 }

@@ -40,12 +40,6 @@ class HeldFile:
         """Whether it was left where it is."""
         return self.aside == self.path
 
-    def describe(self, shown: str) -> str:
-        """One line for the model and the user, to whom the path is shown as `shown`."""
-        kind = "changed" if self.before else "new"
-        done = "not held back, as the user may have written it" if self.is_in_place else "held back"
-        return f"{done}: {shown} ({kind}): {self.who}; the user decides"
-
     def outcome(self, shown: str) -> str:
         """A notice that it was set aside, or stays without an answer."""
         if self.is_in_place:

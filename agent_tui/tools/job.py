@@ -69,11 +69,10 @@ class JobTool:
 
 
 def _all_jobs(context: ToolContext) -> ToolOutput:
-    jobs = context.jobs.jobs
+    jobs = context.jobs.seen
     lines = [_line(job) for job in jobs]
-    details = ToolDetails(
-        summary=f"{len(context.jobs.running)} running", jobs=tuple(job.fact for job in jobs)
-    )
+    running = sum(job.is_running for job in jobs)
+    details = ToolDetails(summary=f"{running} running", jobs=tuple(job.fact for job in jobs))
     return ToolOutput("\n".join(lines) or "(none)", details)
 
 

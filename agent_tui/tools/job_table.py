@@ -29,12 +29,14 @@ class BackgroundCommand:
     Attributes:
         reached_at: The address of a server that it started in the sandbox, or why the user cannot
             reach it; empty if unknown.
+        is_hidden: Whether the model knows nothing of it: the user ran it outside the context.
     """
 
     def __init__(self, id: str, command: ShellCommand) -> None:
         self.id = id
         self.command = command
         self.reached_at = ""
+        self.is_hidden = False
         self._since = time.time_ns() // 1_000_000 - int(command.elapsed_s * 1_000)
         self._is_stopped = False
 
@@ -94,6 +96,11 @@ class JobTable:
         return tuple(job for job in self._jobs.values() if job.is_running)
 
     @property
+    def seen(self) -> tuple[BackgroundCommand, ...]:
+        """Of `jobs`, those that the model knows of."""
+        return tuple(job for job in self.jobs if not job.is_hidden)
+
+    @property
     def is_full(self) -> bool:
         """Whether the limit of running commands is reached."""
         return len(self.running) >= MAX_RUNNING
@@ -117,6 +124,11 @@ class JobTable:
             del self._jobs[id]
         self._tell(job)
         return job
+
+    def hide(self, jobs: Iterable[Job]) -> None:
+        """Keep `jobs` from the model."""
+        for job in jobs:
+            self._jobs[job.id].is_hidden = True
 
     @property
     def awaited(self) -> tuple[ShellCommand, ...]:
@@ -144,14 +156,14 @@ class JobTable:
         return self._jobs.get(id)
 
     def require(self, id: str) -> BackgroundCommand:
-        """The job with this id.
+        """The job with this id, for the model.
 
         Raises:
-            ToolError: There is none; the text lists those that exist.
+            ToolError: It knows of none; the text lists those that it knows.
         """
         job = self._jobs.get(id)
-        if job is None:
-            known = ", ".join(self._jobs) or "none"
+        if job is None or job.is_hidden:
+            known = ", ".join(job.id for job in self.seen) or "none"
             raise ToolError(f"There is no background job {id!r}. Jobs: {known}.")
         return job
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pydantic import Field
 
 from agent_tui.messages import Todo
+from agent_tui.text import markdown_words
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 
 _STEP = re.compile(r"^(?:\d+[.)]|[-*+])\s+(?:\[[ xX]\]\s+)?(\S.*)$")
@@ -44,14 +45,14 @@ class PlanTool:
 
 def plan_title(plan: str) -> str:
     """The first line of a plan, without Markdown marks."""
-    lines = (line.strip("#*_ \t") for line in plan.splitlines())
-    return next(filter(None, lines), "plan")[:_MOST_STEP_CHARS]
+    return (markdown_words(plan).partition("\n")[0] or "plan")[:_MOST_STEP_CHARS]
 
 
 def plan_steps(plan: str) -> tuple[Todo, ...]:
     """The steps of a plan as a to-do list: the numbered items of its outermost lists.
 
-    If none is numbered, all outermost items are steps. Code and indented items are left out.
+    If none is numbered, all outermost items are steps. Code and indented items are left out. The
+    texts are without Markdown marks.
     """
     numbered: list[str] = []
     others: list[str] = []
@@ -60,6 +61,7 @@ def plan_steps(plan: str) -> tuple[Todo, ...]:
         if _FENCE.match(line):
             is_code = not is_code
         elif not is_code and (item := _STEP.match(line)):
-            (numbered if line[0].isdigit() else others).append(item[1].strip())
+            (numbered if line[0].isdigit() else others).append(item[1])
     steps = numbered or others
-    return tuple(Todo(text=step[:_MOST_STEP_CHARS]) for step in steps[:_MOST_STEPS])
+    texts = (markdown_words(step) or step for step in steps[:_MOST_STEPS])
+    return tuple(Todo(text=text[:_MOST_STEP_CHARS]) for text in texts)

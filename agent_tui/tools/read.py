@@ -64,7 +64,7 @@ class ReadTool:
 
     def intent(self, arguments: ReadArguments, context: ToolContext) -> Intent:
         """Read access to one file; nothing is opened yet."""
-        path = context.resolve(arguments.path)
+        path = context.resolve(arguments.path, to_read=True)
         return Intent(title=f"read {context.display_name(path)}", access="read", paths=(path,))
 
     async def run(self, arguments: ReadArguments, context: ToolContext) -> ToolOutput:

@@ -3,17 +3,18 @@
 import difflib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
-from pydantic import JsonValue, ValidationError
+from pydantic import ValidationError
 
 from agent_tui.config import Settings
 from agent_tui.errors import ToolError
 from agent_tui.feature import load_object, own_features
 from agent_tui.messages import FileTouches, JsonObject, ToolSpec
-from agent_tui.tools.apply_patch import ApplyPatchTool
 from agent_tui.tools.base import (
+    TEMPORARY_PLACES,
     ArgumentsT,
     PreparedCall,
     Scratch,
@@ -27,12 +28,10 @@ from agent_tui.tools.bash import BashTool
 from agent_tui.tools.command_sandbox import NO_SANDBOX, CommandSandbox
 from agent_tui.tools.compact import CompactTool
 from agent_tui.tools.edit import EditTool
-from agent_tui.tools.find import FindTool
 from agent_tui.tools.foreign_calls import translate_call
 from agent_tui.tools.git.changes import GitChanges
-from agent_tui.tools.grep import GrepTool
 from agent_tui.tools.job import JobTool
-from agent_tui.tools.ls import LsTool
+from agent_tui.tools.other_tools import OTHER_TOOL, OtherTool, read_other_call
 from agent_tui.tools.plan import PlanTool
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.read import ReadTool
@@ -89,11 +88,7 @@ def default_toolbox(
         offer_tool(ReadTool()),
         offer_tool(BashTool(keeper, GitChanges(keeper, is_trusted), sandbox)),
         offer_tool(EditTool()),
-        offer_tool(ApplyPatchTool()),
         offer_tool(WriteTool()),
-        offer_tool(GrepTool(keeper)),
-        offer_tool(FindTool(keeper)),
-        offer_tool(LsTool()),
         offer_tool(JobTool()),
         offer_tool(TodoTool()),
         offer_tool(SkillTool()),
@@ -117,16 +112,30 @@ def _add_tools(own: Sequence["OfferedTool"], host: ToolHost) -> list["OfferedToo
     return tools
 
 
-def _names_temporary(value: JsonValue) -> bool:
-    match value:
-        case str():
-            return "/tmp" in value
-        case dict():
-            return any(map(_names_temporary, value.values()))
-        case list():
-            return any(map(_names_temporary, value))
-        case _:
-            return False
+class _FoundScratch:
+    """The scratch folder of a call, searched for at the first path that is below ``/tmp``.
+
+    Args:
+        find: Returns it; None if ``/tmp`` is the machine's for commands, too. Blocking.
+    """
+
+    def __init__(self, find: Callable[[], Scratch | None]) -> None:
+        self._find = find
+        self._found: Scratch | None = None
+
+    def real(self, path: Path, *, to_read: bool = False) -> Path:
+        """See `Scratch`."""
+        if self._found is None and any(map(path.is_relative_to, TEMPORARY_PLACES)):
+            self._found = self._find()
+        return path if self._found is None else self._found.real(path, to_read=to_read)
+
+    def holds(self, path: Path) -> bool:
+        """See `Scratch`."""
+        return self._found is not None and self._found.holds(path)
+
+    def name_inside(self, path: Path) -> Path:
+        """See `Scratch`."""
+        return path if self._found is None else self._found.name_inside(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +143,7 @@ class OfferedTool:
     """A tool with its argument type hidden.
 
     `before` names the tool that it comes before in the order of use; without that one it is last.
+    A tool that `is_seldom` used is offered in one line; see `agent_tui.tools.other_tools`.
     """
 
     name: str
@@ -142,19 +152,23 @@ class OfferedTool:
     check: Callable[[JsonObject], object]
     prepare: Callable[[JsonObject, ToolContext], PreparedCall]
     before: str = ""
+    is_seldom: bool = False
 
 
-def offer_tool(tool: Tool[ArgumentsT], *, before: str = "") -> OfferedTool:
-    """`tool` with its description and argument checks; `before` is that of `OfferedTool`."""
+def offer_tool(tool: Tool[ArgumentsT], *, before: str = "", is_seldom: bool = False) -> OfferedTool:
+    """`tool` with its description and argument checks; for the others, see `OfferedTool`."""
+
+    def make_spec(description: str, parameters: JsonObject) -> ToolSpec:
+        return ToolSpec(
+            name=tool.name, description=description, parameters=parameters, is_seldom=is_seldom
+        )
 
     def describe() -> ToolSpec:
-        parameters = compact_schema(tool.arguments_type)
-        return ToolSpec(name=tool.name, description=tool.description, parameters=parameters)
+        return make_spec(tool.description, compact_schema(tool.arguments_type))
 
     def describe_shortly() -> ToolSpec:
-        parameters = bare_schema(compact_schema(tool.arguments_type))
         first_line = tool.description.partition("\n")[0]
-        return ToolSpec(name=tool.name, description=first_line, parameters=parameters)
+        return make_spec(first_line, bare_schema(compact_schema(tool.arguments_type)))
 
     def check(arguments: JsonObject) -> ArgumentsT:
         try:
@@ -167,14 +181,14 @@ def offer_tool(tool: Tool[ArgumentsT], *, before: str = "") -> OfferedTool:
     def prepare(arguments: JsonObject, context: ToolContext) -> PreparedCall:
         checked = check(arguments)
         # The call acts on the paths that were approved, wherever a link leads by then.
-        resolved: dict[str, Path] = {}
+        resolved: dict[tuple[str, bool], Path] = {}
         intent = tool.intent(checked, replace(context, resolved=resolved))
         call = PreparedCall(
             intent, lambda: tool.run(checked, replace(context, resolved=resolved))
         )  # by now the context holds the decision on the call
         return call if context.scratch is None else name_for_commands(call, context.scratch)
 
-    return OfferedTool(tool.name, describe, describe_shortly, check, prepare, before)
+    return OfferedTool(tool.name, describe, describe_shortly, check, prepare, before, is_seldom)
 
 
 class ToolRegistry:
@@ -192,6 +206,8 @@ class ToolRegistry:
         self, *tools: OfferedTool, scratch: Callable[[Path], Scratch | None] = NO_SANDBOX.scratch
     ) -> None:
         self._scratch = scratch
+        self._seldom = {tool.name: tool.describe() for tool in tools if tool.is_seldom}
+        tools = (*tools, offer_tool(OtherTool(self._seldom))) if self._seldom else tools
         self._tools = {tool.name: tool for tool in tools}
         if len(self._tools) < len(tools):
             names = [tool.name for tool in tools]
@@ -216,6 +232,8 @@ class ToolRegistry:
 
     def translate_call(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
         """A call translated to these tools, even if made in the terms of other agents."""
+        if name == OTHER_TOOL and (meant := read_other_call(arguments, self._seldom)) is not None:
+            name, arguments = meant.name, meant.arguments
         return translate_call(name, arguments, self.specs, cwd)
 
     def check(self, name: str, arguments: JsonObject) -> None:
@@ -233,9 +251,8 @@ class ToolRegistry:
             ToolError: Unknown tool, wrong arguments, or a call that cannot work.
         """
         tool = self._get_tool(name)
-        if _names_temporary(arguments):
-            # Into the given context, which also receives the decision on the call.
-            context.scratch = self._scratch(context.cwd)
+        # Into the given context, which also receives the decision on the call.
+        context.scratch = _FoundScratch(partial(self._scratch, context.cwd))
         return tool.prepare(arguments, context)
 
     def _get_tool(self, name: str) -> OfferedTool:

@@ -43,7 +43,9 @@ def select_tools(
         has_skills: Whether there are skills that it could load.
         has_sandbox: Whether commands run in a sandbox, so that one can ask to leave it.
     """
-    left_out = {_FOR_OTHERS if _TRAINED_ON_PATCHES.search(model_id) else _FOR_PATCHERS}
+    has_patches = any(spec.name == _FOR_PATCHERS for spec in specs)
+    patches = has_patches and _TRAINED_ON_PATCHES.search(model_id)
+    left_out = {_FOR_OTHERS if patches else _FOR_PATCHERS}
     if not has_skills:
         left_out.add(_FOR_SKILLS)
     left_out |= _WRITING if is_planning else {_FOR_PLANNING}

@@ -28,7 +28,7 @@ class TodoTool:
 
     name: str = "todo"
     description: str = (
-        "Keep a plan; give the whole list each time.\nOne step in_progress at a time."
+        "Plan multi-step work; give the whole list each time.\nOne step in_progress at a time."
     )
     arguments_type: type[TodoArguments] = TodoArguments
 

@@ -3,21 +3,14 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from agent_tui.errors import ToolError
 from agent_tui.tools.base import Toolbox
+from agent_tui.tools.form import FormFiller
 from agent_tui.tools.remote_tools import RemoteTools
-from agent_tui.tools.server_form import FormFiller
-from agent_tui.tools.server_offer import ServerPrompt
 from agent_tui.tools.server_spec import ServerSpec
 
 
 class ToolServers(RemoteTools):
     """All servers of a program. A feature overrides every method; here there are none."""
-
-    @property
-    def prompts(self) -> tuple[ServerPrompt, ...]:
-        """The current prompts of all servers."""
-        return ()
 
     @property
     def not_asked(self) -> tuple[ServerSpec, ...]:
@@ -39,14 +32,6 @@ class ToolServers(RemoteTools):
 
     async def reconcile(self, cwd: Path) -> None:
         """Start and stop servers to match the configuration files for `cwd`."""
-
-    async def prompt(self, wanted: ServerPrompt, typed: str) -> str:
-        """The text of a prompt, filled with what the user typed after its name.
-
-        Raises:
-            ToolError: An argument is missing, or the server failed.
-        """
-        raise ToolError(f"The server {wanted.server} no longer exists.")
 
     async def resource_choices(self, typed: str) -> Mapping[str, str]:
         """Completions of `typed` for ``@server:uri``, each with the server's description."""

@@ -507,6 +507,7 @@ class AgentApp(App[UiOutcome]):
             self.screen.clear_selection()
             return
         if self.loaded is not None and self.controller.stop():
+            self.prompt.close_menu()  # it would cover the line that says so
             self._leaves_until = float("-inf")
             return
         if self.prompt.area.text and len(self.screen_stack) == 1:

@@ -254,6 +254,13 @@ class ApprovalPanel(Vertical, can_focus=True):
             self._show(request)
             if self.app.screen is not self.screen:
                 self.notify(_WAITS_BELOW, severity="warning", timeout=_TOLD_S)
+                self._show_above(_WAITS_BELOW)
+
+    def _show_above(self, what: str) -> None:
+        """Show on the screens above that `what` waits."""
+        from agent_tui.ui.screens.modal import show_waiting
+
+        show_waiting(self.app, what)
 
     def resolve(self, request_id: str) -> None:
         """Remove a request: it was answered, or its turn was aborted."""
@@ -262,6 +269,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         if shown is not self.request:
             self._keep_unsent()
         if self.request is None:
+            self._show_above("")
             self._disarm()
             self._early.end()
             self.display = False

@@ -9,9 +9,10 @@ from collections.abc import Awaitable
 from dataclasses import dataclass
 from functools import partial
 
+from agent_tui.agent.prompt.prompt_files import Skill, find_skills
 from agent_tui.agent.turn.user_message import image_refusal
 from agent_tui.commands.core.command import Completions
-from agent_tui.commands.core.prompt_commands import PromptFileCommands
+from agent_tui.commands.core.found_commands import CommandFinders
 from agent_tui.commands.core.registry import CommandRegistry, load_commands
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.tools.files.walk import relative_files
@@ -27,7 +28,6 @@ from agent_tui.ui.chat.lines_above_prompt import (
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.controller import Controller, ControllerPorts
 from agent_tui.ui.event_view import EventView
-from agent_tui.ui.first_run.setup import ModelSetup
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.prompt.completion import PromptSources
@@ -87,13 +87,12 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
     )
     view = EventView(options, widgets, StatusView(window, options, widgets), drafts)
     turns = TurnRunner(options.runtime, view, window.start_work, view.give_back)
-    setup = ModelSetup(window, options, view)
     registry = load_commands(options.services.plugins)
-    front = ScreenFront(window, options, view, turns, registry, setup)
-    prompt_files = PromptFileCommands(
-        registry, options.runtime, options.services.servers, lambda text: view.say(text, "warning")
+    front = ScreenFront(window, options, view, turns, registry)
+    finders = CommandFinders(
+        registry, options.runtime, options.services, lambda text: view.say(text, "warning")
     )
-    sources = _prompt_sources(options, registry, front, prompt_files)
+    sources = _prompt_sources(options, registry, front, finders)
 
     async def read_files() -> None:
         reads = (sources.history.load, view.status.onboarding.load, view.status.read_folder)
@@ -106,11 +105,13 @@ def assemble(window: Window, status_bar: StatusBar, options: UiOptions) -> Loade
     ports = ControllerPorts(
         view=view,
         front=front,
+        front_for=front.serving,
+        fill_form=front.fill_form,
         turns=turns,
         start_work=partial(window.start_work, group="command"),
         read_files=read_files,
-        refresh_commands=prompt_files.refresh,
-        set_up_model=setup.at_start,
+        refresh_commands=finders.refresh,
+        set_up_model=front.setup.at_start,
         close=close,
     )
     return LoadedChat(view, Controller(options, registry, ports), sources, drafts)
@@ -120,7 +121,7 @@ def _prompt_sources(
     options: UiOptions,
     registry: CommandRegistry,
     front: ScreenFront,
-    prompt_files: PromptFileCommands,
+    finders: CommandFinders,
 ) -> PromptSources:
     """The sources of the prompt's completions, and its history."""
     runtime, servers = options.runtime, options.services.servers
@@ -131,6 +132,11 @@ def _prompt_sources(
             return ()
         return command.completions(front)
 
+    def skills() -> list[Skill]:
+        services, cwd = runtime.services, runtime.conversation.cwd
+        found = find_skills(cwd, services.user_config_dir, services.trust).by_name.values()
+        return sorted((one for one in found if one.is_for_person), key=lambda one: one.name)
+
     return PromptSources(
         registry,
         completions,
@@ -138,5 +144,6 @@ def _prompt_sources(
         PromptHistory(options.history_file),
         lambda: image_refusal(runtime.conversation.model_info),
         resources=servers.resource_choices,
-        look_for_commands=prompt_files.refresh,
+        look_for_commands=finders.refresh,
+        find_skills=skills,
     )

@@ -23,6 +23,7 @@ from agent_tui.commands.sessions import continue_wait, resume_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
+from agent_tui.tools.form import FormFiller
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.turns import EventSink, StartWork, TurnRunner
 
@@ -65,10 +66,12 @@ class ControllerPorts:
     Attributes:
         view: Shows what happens.
         front: What commands act on.
+        front_for: The same for a command called in a draft.
+        fill_form: Shows the model's questions.
         turns: Runs activities.
         start_work: Runs a coroutine in a task of the app's.
         read_files: Reads the prompt history and what else the screen keeps in files.
-        refresh_commands: Looks for prompt files; true if they changed.
+        refresh_commands: Has features look for commands; true if these changed.
         left: What to tell the user about files that commands left, once the session is closed.
         set_up_model: Offers the ways to a first model where that is wanted at the start.
         close: Ends what the screen itself runs.
@@ -76,6 +79,8 @@ class ControllerPorts:
 
     view: ChatView
     front: Front
+    front_for: Callable[[Draft], Front]
+    fill_form: FormFiller
     turns: TurnRunner
     start_work: StartWork
     read_files: Callable[[], Awaitable[object]]
@@ -95,7 +100,7 @@ class Controller:
     Attributes:
         turns: Runs activities.
         front: What commands act on.
-        refresh_commands: Looks for prompt files; true if they changed.
+        refresh_commands: Has features look for commands; true if these changed.
         left: What to tell the user about files that commands left, once the session is closed.
     """
 
@@ -156,10 +161,12 @@ class Controller:
         self._look_between_turns()
 
     def _start_servers(self) -> None:
+        """Start the servers, and let their tools and ours ask the user."""
         from agent_tui.commands.core.forms import form_filler
 
         servers = self.options.services.servers
         servers.let_answer(form_filler(self.front))
+        self.runtime.let_answer(self._ports.fill_form)
         servers.listen(lambda text: self._view.say(text, "warning"))
         servers.start(self.runtime.conversation.cwd)
 
@@ -201,7 +208,7 @@ class Controller:
     async def _pick_session(self, warnings: Sequence[str]) -> None:
         called = self.registry.read("/resume")
         assert isinstance(called, CalledCommand)
-        await self._run_command(called)
+        await self._run_command(called, Draft())
         self._tell_problems(warnings)
 
     async def aclose(self) -> None:
@@ -230,7 +237,7 @@ class Controller:
         draft = draft or Draft(text)
         called = self.registry.read(text)
         if isinstance(called, CalledCommand):
-            self._ports.start_work(self._run_command(called))
+            self._ports.start_work(self._run_command(called, draft))
         elif isinstance(called, UnknownCommand):
             self._view.give_back((draft,))
             self._view.say(called.why, "warning")
@@ -240,9 +247,7 @@ class Controller:
             self._view.give_back((draft,))
             self._view.say(f"{READ_ONLY} {READ_ONLY_HINT}", "warning")
         elif text.startswith("!"):
-            in_context = not text.startswith("!!")
-            line = text.lstrip("!").strip()
-            self.turns.start(self.runtime.run_bash(line, in_context=in_context))
+            self.turns.run_command(draft)
         else:
             self._send(draft)
 
@@ -257,9 +262,9 @@ class Controller:
         if not await self.front.set_up_model():
             self._view.say("No model is selected. Use /model.", "warning")
 
-    async def _run_command(self, called: CalledCommand) -> None:
+    async def _run_command(self, called: CalledCommand, draft: Draft) -> None:
         try:
-            await called.run(self.front)
+            await called.run(self._ports.front_for(draft))
         except AgentTuiError as error:
             self._view.say(str(error), "error")
 

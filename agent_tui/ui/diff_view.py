@@ -64,6 +64,59 @@ def diff_stat(diff: str) -> tuple[int, int]:
     return kinds.count("added"), kinds.count("removed")
 
 
+def fold_context(rows: Sequence[DiffRow], most: int) -> tuple[tuple[DiffRow, ...], int]:
+    """At most `most` of `rows`, and how many lines of code are not among them.
+
+    Unchanged lines go first, those farthest from a change before others; each gap says where. If
+    the changed lines alone are too many, the first are returned.
+    """
+    distances = _distances(rows)
+    kept = tuple(rows)
+    for farthest in sorted(set(distances), reverse=True):
+        if len(kept) <= most:
+            break
+        if farthest < len(rows):  # else it has no change, as what is no diff
+            kept = tuple(_without_far_rows(rows, distances, farthest))
+    shown = kept[:most]
+    return shown, _count_code(rows) - _count_code(shown)
+
+
+def _distances(rows: Sequence[DiffRow]) -> list[int]:
+    """Of each row, how many rows away the nearest change is within its hunk; 0 for headers."""
+    distances = [0 if row.kind != "unchanged" else len(rows) for row in rows]
+    for order in (range(len(rows)), range(len(rows) - 1, -1, -1)):
+        distance = len(rows)
+        for number in order:
+            kind = rows[number].kind
+            if kind in ("added", "removed"):
+                distance = 0
+            elif kind != "unchanged":
+                distance = len(rows)
+            else:
+                distance += 1
+                distances[number] = min(distances[number], distance)
+    return distances
+
+
+def _without_far_rows(
+    rows: Sequence[DiffRow], distances: Sequence[int], farthest: int
+) -> Iterator[DiffRow]:
+    """The rows that are at most `farthest` from a change, with a gap between others."""
+    has_gap = True
+    for row, distance in zip(rows, distances, strict=True):
+        if distance <= farthest:
+            yield row
+            has_gap = row.kind in ("gap", "file")
+        else:
+            is_gap_due, has_gap = not has_gap, True
+            if is_gap_due:
+                yield DiffRow("gap", "", path=row.path)
+
+
+def _count_code(rows: Iterable[DiffRow]) -> int:
+    return sum(row.kind not in ("gap", "file") for row in rows)
+
+
 def diff_lines(
     rows: Sequence[DiffRow], width: int, palette: Palette, inks: Inks | None = None
 ) -> list[Line]:

@@ -8,9 +8,8 @@ from typing import assert_never
 from agent_tui import events
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.attached_files import describe_attached
-from agent_tui.commands.context import warning_text
 from agent_tui.commands.core.front import Level
-from agent_tui.commands.event_lines import event_line, limit_wait_reason
+from agent_tui.commands.event_lines import event_line, limit_wait_reason, warning_text
 from agent_tui.drafts.draft import Draft
 from agent_tui.messages import Todo, ToolResultMessage, UserMessage
 from agent_tui.sessions.entries import MessageEntry
@@ -28,6 +27,7 @@ from agent_tui.ui.chat.history_blocks import (
     bash_block,
     blocks_of,
     call_title,
+    command_of,
     user_block,
     with_result,
 )
@@ -121,7 +121,8 @@ class EventView:
             case events.ToolStarted():
                 has_title = event.title != event.name  # a call that is refused immediately has none
                 title = event.title if has_title else call_title(event.name, event.arguments)
-                self._begin(ToolBlock(event.call_id, event.name, title))
+                command = command_of(event.name, event.arguments)
+                self._begin(ToolBlock(event.call_id, event.name, title, command=command))
                 since = self._clock() if event.name == "bash" else 0.0
                 self._relabel(f"Running {event.name}", 0, command_since=since)
             case events.ToolOutputDelta():
@@ -130,7 +131,7 @@ class EventView:
                 self._end_tool(event)
             case events.BashStarted():
                 self._begin(BashBlock(event.call_id, event.command))
-                self._work("Running your command")
+                self._relabel("Running your command", 0, command_since=self._clock())
             case events.BashFinished():
                 self._end_bash(event)
             case events.ApprovalRequested():
@@ -140,6 +141,14 @@ class EventView:
                 self._pause()
             case events.ApprovalResolved():
                 self._resolve(event)
+            case events.FormOpened():
+                self.status.set_asking(True)
+                self.widgets.plan.make_room("line")
+                self._pause()
+            case events.FormClosed():
+                self.status.set_asking(False)
+                self.widgets.plan.make_room("steps")
+                self._end_pause()
             case events.RetryScheduled():
                 self._retry(event)
             case events.LimitWaitStarted():
@@ -150,7 +159,7 @@ class EventView:
             case events.ContextWarning():
                 self._warn(event)
             case events.QueueChanged():
-                self.widgets.queue.show(event.texts)
+                self.widgets.queue.show(event.texts, event.notes)
                 self.drafts.note_change(at_once=True)
             case events.TodosChanged():
                 self._plan = event.todos
@@ -214,15 +223,18 @@ class EventView:
         attached = describe_attached(event.text)
         return UserBlock(without_attachments(event.text), attached=attached)
 
-    def begin(self) -> None:
-        """Prepare for an activity; hides what is shown while nothing runs."""
+    def begin(self, label: str) -> None:
+        """Prepare for an activity; hides what is shown while nothing runs.
+
+        `label` names it until its events do, which can take seconds after a long paste.
+        """
         self.status.set_working(True)
         self.widgets.cold.display = False
-        self.widgets.activity.show(None)
         self.widgets.plan.make_room("steps")
         self.widgets.standing.pause(is_paused=False)
         self.last_outcome = ""
         self._round = ""
+        self.widgets.activity.show(ActivityState(label, self._clock()))
 
     def idle(self) -> None:
         """Reset the screen after an activity, however it ended."""
@@ -315,15 +327,15 @@ class EventView:
             self._remember(draft)
         self.widgets.prompt.clear()
 
-    def edit_again(self, text: str, *, is_selected: bool = False) -> None:
+    def edit_again(self, text: str, *, is_returned: bool = False) -> None:
         """Put an earlier message into the prompt, whose present text goes into the history.
 
         Args:
             text: The message.
-            is_selected: Whether the next typed text replaces it.
+            is_returned: Whether going back in the session returned it.
         """
         self.clear_prompt()
-        self.widgets.prompt.load(Draft(text), is_selected=is_selected)
+        self.widgets.prompt.load(Draft(text), is_returned=is_returned)
 
     def _remember(self, draft: Draft) -> None:
         try:
@@ -443,10 +455,14 @@ class EventView:
         running = self._running.get(self._asked.pop(event.request_id, ""))
         if running is not None and isinstance(running.block, ToolBlock):
             self._relabel(f"Running {running.block.name}", 0)
-        if (state := self.widgets.activity.state) is not None:
-            self.widgets.activity.show(state.without_pause(self._clock()))
+        self._end_pause()
         self.widgets.approval.resolve(event.request_id)
         self.widgets.plan.make_room("line" if self.widgets.approval.request else "steps")
+
+    def _end_pause(self) -> None:
+        """Count time again."""
+        if (state := self.widgets.activity.state) is not None:
+            self.widgets.activity.show(state.without_pause(self._clock()))
 
     def _retry(self, event: events.RetryScheduled) -> None:
         label = f"Try {event.attempt + 1} of {event.max_attempts + 1}"
@@ -483,13 +499,14 @@ class EventView:
         self.redraw()
         self._has_warned = False
         if event.text:
-            self.edit_again(event.text, is_selected=True)
+            self.edit_again(event.text, is_returned=True)
         if event.image_count:
             text = f"The message's images ({event.image_count}) are not put back into the prompt."
             self.widgets.transcript.append(NoticeBlock("warning", text))
 
     def _finish(self, event: events.TurnFinished) -> None:
         self.last_outcome = event.outcome
+        self.widgets.plan.end_turn()
         again = " /retry continues." if event.can_continue else ""
         match event.outcome:
             case "error":

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
@@ -12,8 +13,7 @@ from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.compaction import KeepingChoice, PreviewPage
-from agent_tui.commands.context import ContextPage
+from agent_tui.commands.compaction import PreviewPage
 from agent_tui.commands.core.front import (
     CommandServices,
     FrontHelp,
@@ -26,25 +26,23 @@ from agent_tui.commands.core.front import (
     loss_question,
 )
 from agent_tui.commands.core.registry import CommandRegistry
-from agent_tui.commands.diff import DiffPage
 from agent_tui.commands.model import PickableModels
 from agent_tui.commands.program import command_sections
-from agent_tui.commands.sessions import PickableSessions, project_sessions
-from agent_tui.commands.settings import SettingsPage
-from agent_tui.commands.tree import PickableEntries
 from agent_tui.commands.unread_rules import UnreadAnswer, file_to_open, unread_question
 from agent_tui.compaction.proposal import Decision
 from agent_tui.config import Settings, TerminalStateSetting
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent
+from agent_tui.feature import load_object, own_features
 from agent_tui.key_actions import KeyMap, keys_in_force
+from agent_tui.messages import JsonObject
 from agent_tui.permissions.rule_book import UnreadRules
 from agent_tui.permissions.trust import FolderTrust
+from agent_tui.tools.form import CANCELLED, Elicitation, accept_form
 from agent_tui.ui.event_view import EventView
-from agent_tui.ui.first_run.setup import ModelSetup
 from agent_tui.ui.keys import key_guide
+from agent_tui.ui.model_setup import ModelSetup
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.screens.modal import LeadingScreen
 from agent_tui.ui.terminal.clipboard import copy_text
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.theme.themes import theme_names
@@ -55,7 +53,12 @@ ResultT = TypeVar("ResultT")
 
 
 class ScreenFront:
-    """The app as commands see it: a `Front`, and its own `ScreenControls`."""
+    """The app as commands see it: a `Front`, and its own `ScreenControls`.
+
+    Attributes:
+        options: What the screen was built from.
+        setup: Gets the first model.
+    """
 
     name = "the screen"
     can_ask = True
@@ -68,25 +71,25 @@ class ScreenFront:
         view: EventView,
         turns: TurnRunner,
         registry: CommandRegistry,
-        setup: ModelSetup,
     ) -> None:
         self._window = window
         self._app = window.app
-        self._options = options
+        self.options = options
         self._view = view
         self._turns = turns
         self._registry = registry
-        self._setup = setup
+        self._called_in = Draft()
+        self.setup = ModelSetup(window, options, view, self.picker_screen)
 
     @property
     def runtime(self) -> AgentRuntime:
         """The conversation."""
-        return self._options.runtime
+        return self.options.runtime
 
     @property
     def services(self) -> CommandServices:
         """What else commands work on."""
-        return self._options.services
+        return self.options.services
 
     @property
     def screen(self) -> "ScreenFront":
@@ -123,31 +126,24 @@ class ScreenFront:
 
     async def show(self, shown: Showable) -> None:
         """Show a page above the chat, until it is closed."""
-        from agent_tui.ui.screens.context import ContextScreen, PreviewScreen
-        from agent_tui.ui.screens.diff import DiffScreen
+        from agent_tui.ui.screens.keeping import PreviewScreen
         from agent_tui.ui.screens.modal import BringsScreen, PageScreen
-        from agent_tui.ui.screens.settings import SettingsScreen
 
         match shown:
-            case ContextPage():
-                await self._show_leading(ContextScreen(shown), shown.choice)
-            case DiffPage():
-                await self.show_screen(DiffScreen(shown))
             case PreviewPage():
-                await self._show_leading(PreviewScreen(shown), shown.choice)
-            case SettingsPage():
-                await self.show_screen(SettingsScreen(shown.editor, self, wanted=shown.wanted))
+                await self._show_leading(PreviewScreen(shown))
             case BringsScreen():
-                await self.show_screen(shown.make_screen())
+                await self._show_leading(shown.make_screen())
             case _:
                 await self.show_screen(PageScreen(await shown.page()))
 
-    async def _show_leading(self, screen: LeadingScreen, choice: KeepingChoice | None) -> None:
+    async def _show_leading(self, screen: Screen[None]) -> None:
         """Show `screen`, and on request the choice of what a compaction keeps."""
-        from agent_tui.ui.screens.context import KeepingScreen
+        from agent_tui.ui.screens.keeping import KeepingScreen
+        from agent_tui.ui.screens.modal import LeadingScreen
 
         await self.show_screen(screen)
-        if choice is not None and screen.wants_choice:
+        if isinstance(screen, LeadingScreen) and (choice := screen.wanted_choice) is not None:
             decision = await self.show_screen(KeepingScreen(choice.propose))
             if isinstance(decision, Decision):
                 await choice.compact(decision)
@@ -164,10 +160,10 @@ class ScreenFront:
 
     async def ask_text(self, question: TextQuestion) -> str | None:
         """Ask in a field above the chat."""
-        from agent_tui.ui.screens.choice import LineInputScreen
+        from agent_tui.ui.screens.choice import KeptInputScreen, LineInputScreen
 
         keep = question.keep_unsent
-        screen = LineInputScreen(
+        screen = (KeptInputScreen if keep else LineInputScreen)(
             question.title,
             question.about,
             question.present,
@@ -178,6 +174,19 @@ class ScreenFront:
             ),
         )
         return await self._window.ask(screen)
+
+    async def fill_form(self, form: Elicitation) -> JsonObject:
+        """Show the model's questions above the chat; letters meant for the prompt go there first.
+
+        What is written and not sent returns to the prompt.
+        """
+        from agent_tui.ui.screens.form import FormScreen
+
+        quiet_s = self.options.approval_quiet_s
+        await self._window.wait_for_chat(quiet_s)
+        screen = FormScreen(form.fields, self._window.prompt.put_before, quiet_s=quiet_s)
+        content = await self._window.ask(screen)
+        return CANCELLED if content is None else accept_form(content)
 
     @contextmanager
     def hold_answers(self) -> Generator[HeldAnswers]:
@@ -195,34 +204,30 @@ class ScreenFront:
         """Let the user pick an item, in the screen for its kind or else in a list."""
         from agent_tui.ui.screens.listing import ListingScreen
 
-        screen = self._picker_screen(wanted)
+        screen = self.picker_screen(wanted)
         if screen is None:
             return await self.show_screen(ListingScreen(await wanted.listing()))
         # Such a screen returns the picked value, which the type of its class cannot express.
         return await self.show_screen(cast("Screen[ResultT]", screen))
 
-    def _picker_screen(self, wanted: object) -> Screen[object] | None:
+    def picker_screen(self, wanted: object) -> Screen[object] | None:
         """The screen for this kind; None if there is none."""
         from agent_tui.ui.screens.listing import ModelPicker
-        from agent_tui.ui.screens.session_picker import SessionPicker
-        from agent_tui.ui.screens.tree import TreeScreen
+        from agent_tui.ui.screens.modal import BringsPicker
 
         match wanted:
             case PickableModels():
                 screen = ModelPicker(wanted.models, wanted.present, wanted.known)
-            case PickableSessions():
-                runtime = wanted.runtime
-                screen = SessionPicker(
-                    runtime.services.store,
-                    partial(project_sessions, runtime),
-                    runtime.conversation.log.header.id,
-                    self.show_screen,
-                    agents=wanted.agents,
-                )
-            case PickableEntries():
-                screen = TreeScreen(wanted.runtime.branches)
+            case BringsPicker():
+                screen = wanted.make_picker()
             case _:
-                return None
+                kind = f"{type(wanted).__module__}:{type(wanted).__qualname__}"
+                names = (feature.pickers.get(kind) for feature in own_features())
+                name = next(filter(None, names), None)
+                if name is None:
+                    return None
+                make = cast("Callable[[object, ScreenFront], Screen[object]]", load_object(name))
+                screen = make(wanted, self)
         return cast("Screen[object]", screen)
 
     async def edit_file(self, path: Path) -> bool:
@@ -233,13 +238,19 @@ class ScreenFront:
 
     async def set_up_model(self) -> bool:
         """Offer ways to get a first model; false if there is one."""
-        return not self._setup.has_model and await self._setup.choose()
+        return not self.setup.has_model and await self.setup.choose()
 
     def warm_up(self) -> None:
         """Prepare the model in use while the user types."""
-        self._setup.warm_up()
+        self.setup.warm_up()
 
     # Working
+
+    def serving(self, draft: Draft) -> "ScreenFront":
+        """This front for a command called in `draft`, whose pastes stay pastes in what it sends."""
+        front = copy(self)
+        front._called_in = Draft(draft.text, draft.pastes)
+        return front
 
     async def run(self, events: AsyncGenerator[AgentEvent, None]) -> None:
         """Begin an activity of the runtime."""
@@ -247,7 +258,7 @@ class ScreenFront:
 
     async def send(self, text: str) -> None:
         """Deliver `text` to the running turn, or send it."""
-        self._turns.queue(Draft(text))
+        self._turns.queue(self._called_in.fold(text))
 
     def interrupt(self) -> bool:
         """Stop the running activity; false if none runs."""

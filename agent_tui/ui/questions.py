@@ -121,6 +121,11 @@ class AnswerList(Vertical):
         self.mark(first if self.marked is None else (self.marked + step) % len(self._rows))
 
     @property
+    def rows(self) -> tuple[AnswerRow, ...]:
+        """All answers."""
+        return self._rows
+
+    @property
     def keys(self) -> frozenset[str]:
         """Every letter and digit that is an answer."""
         digits = (str(number + 1) for number in range(min(len(self._rows), _MOST_DIGITS)))

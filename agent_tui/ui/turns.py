@@ -10,7 +10,7 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.user_message import NewMessage, image_refusal
 from agent_tui.drafts.draft import Draft, join_drafts
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import AgentEvent, Notice, QueueChanged, UserMessageAdded
+from agent_tui.events import AgentEvent, Notice, UserMessageAdded
 from agent_tui.messages import ImageContent
 
 StartWork: TypeAlias = Callable[[Coroutine[None, None, None]], object]
@@ -25,8 +25,8 @@ class EventSink(Protocol):
         """How the last turn of the present activity ended; empty before."""
         ...
 
-    def begin(self) -> None:
-        """Prepare for an activity."""
+    def begin(self, label: str) -> None:
+        """Prepare for an activity, which `label` names until its events do."""
         ...
 
     def show(self, event: AgentEvent) -> None:
@@ -105,6 +105,16 @@ class TurnRunner:
         else:
             self.send(draft)
 
+    def run_command(self, draft: Draft) -> None:
+        """Run what the user typed after ``!``; queue it while something runs."""
+        text = draft.full_text
+        if self._running:
+            self._waiting.append((text, (), draft))
+            self._show(self._runtime.enqueue(text, shown=draft.text, is_command=True))
+        else:
+            in_context = not text.startswith("!!")
+            self.start(self._runtime.run_bash(text.lstrip("!").strip(), in_context=in_context))
+
     def start(self, events: AsyncGenerator[AgentEvent, None]) -> None:
         """Run an activity; refused while another one runs."""
         if self._running:
@@ -113,8 +123,11 @@ class TurnRunner:
             self._launch(partial(self._watch, events))
 
     def interrupt(self) -> bool:
-        """Stop the running activity; false if there is none. Queued messages come back."""
-        if not self._running:
+        """Stop the running activity and side questions; false if there are none.
+
+        Queued messages come back.
+        """
+        if not (self._running or self._runtime.is_asked_aside):
             return False
         self._interrupted = True
         self._runtime.abort()
@@ -122,7 +135,7 @@ class TurnRunner:
 
     def take_back_queue(self) -> bool:
         """Put queued messages back into the prompt; false if there are none."""
-        drafts = self._dequeue_all()
+        drafts = self._dequeue(self._runtime.conversation.queue.take_all())
         if drafts:
             self._give_back(drafts)
         return bool(drafts)
@@ -166,7 +179,8 @@ class TurnRunner:
         """Send a message; one that did not become part of the session comes back."""
         try:
             if not self._interrupted:
-                await self._watch(self._runtime.submit(*self._outgoing(draft)))
+                sent = self._runtime.submit(*self._outgoing(draft))
+                await self._watch(sent, "Reading your message")
         except AgentTuiError:
             self._return_sent()
             raise
@@ -178,9 +192,11 @@ class TurnRunner:
         if draft is not None:
             self._give_back((draft,))
 
-    async def _watch(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+    async def _watch(
+        self, events: AsyncGenerator[AgentEvent, None], label: str = "Working"
+    ) -> None:
         """Show what happens, and note when the session has the message that was sent."""
-        self._view.begin()
+        self._view.begin(label)
         async with aclosing(events) as stream:
             async for event in stream:
                 if isinstance(event, UserMessageAdded):
@@ -200,12 +216,13 @@ class TurnRunner:
         sent = tuple(ImageContent(data=image.data, mime_type=image.mime_type) for image in images)
         return draft.sent_text, sent, draft.typed_parts
 
-    def _dequeue_all(self) -> list[Draft]:
-        messages = self._runtime.conversation.queue.take_all()
-        if messages:
-            self._show((QueueChanged(()),))
-        drafts = [self._draft_of(message) for message in messages]
-        self._waiting.clear()
+    def _dequeue(self, taken: Sequence[NewMessage]) -> list[Draft]:
+        queue = self._runtime.conversation.queue
+        if taken:
+            self._show((queue.change,))
+        drafts = [self._draft_of(message) for message in taken]
+        if not queue.messages:
+            self._waiting.clear()
         return drafts
 
     def _draft_of(self, message: NewMessage) -> Draft:
@@ -218,8 +235,9 @@ class TurnRunner:
         """Send what was queued; after an interruption or an error give it back instead."""
         if self._interrupted or self._view.last_outcome == "error":
             self.take_back_queue()
-        elif drafts := self._dequeue_all():
-            self.send(join_drafts(drafts))
+        elif taken := self._runtime.conversation.queue.take_next():
+            draft = join_drafts(self._dequeue(taken))
+            (self.run_command if taken[0].is_command else self.send)(draft)
 
     def _show(self, events: Sequence[AgentEvent]) -> None:
         for event in events:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from agent_tui.ui.theme.themes import size_classes
 
 ResultT = TypeVar("ResultT")
 _TICK_S, _FIELD_OPENS_TICKS = 0.01, 20
+_WAITS_BELOW = "The model has a question. Close this page to answer."
+_TOLD_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,25 @@ class Window:
             if screen.is_current and len(self.app.screen_stack) > 1:  # else the program ends
                 self.app.pop_screen()
             raise
+
+    async def wait_for_chat(self, quiet_s: float) -> None:
+        """Wait until no screen covers the chat and nothing was typed in the prompt for `quiet_s`.
+
+        What comes next would take keys that are meant for them. A user who reads a page is told.
+        """
+        from agent_tui.ui.screens.modal import show_waiting
+
+        is_told = False
+        app, prompt = self.app, self.prompt
+        try:
+            while len(app.screen_stack) > 1 or time.monotonic() - prompt.changed_at < quiet_s:
+                if len(app.screen_stack) > 1 and not is_told:
+                    is_told = True
+                    app.notify(_WAITS_BELOW, severity="warning", timeout=_TOLD_S)
+                show_waiting(app, _WAITS_BELOW)
+                await asyncio.sleep(_TICK_S)
+        finally:
+            show_waiting(app, "")
 
     def _keep_unsent(self, screen: Screen[ResultT]) -> None:
         from agent_tui.ui.lines_field import LinesField

@@ -1,6 +1,7 @@
 """What a feature's part raises ends nothing: it is told once, and the part is left out."""
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar, cast
 
@@ -14,6 +15,7 @@ from agent_tui.agent.turn.user_message import NewMessage
 from agent_tui.errors import SessionError
 from agent_tui.events import CompactionFinished, Notice, TurnFinished
 from agent_tui.feature import Feature
+from agent_tui.messages import ToolSpec
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CustomMessageEntry
 from tests.support.rows import each_row
@@ -236,3 +238,26 @@ async def test_an_abort_passes_through_a_part(stage: Stage):
                 runtime.abort()
     assert events == [Notice("info", "At the door."), TurnFinished("aborted", can_continue=True)]
     assert FAULTS == []
+
+
+class Lists(Part):
+    """Returns a list, as the type of the method allows."""
+
+    def offered(
+        self, specs: Sequence[ToolSpec], window: int, *, is_planning: bool
+    ) -> Sequence[ToolSpec]:
+        return [*specs]
+
+
+class Tuples(Lists):
+    """Returns a tuple."""
+
+    def offered(
+        self, specs: Sequence[ToolSpec], window: int, *, is_planning: bool
+    ) -> Sequence[ToolSpec]:
+        return (*specs,)
+
+
+async def test_parts_may_return_any_sequence(stage: Stage):
+    runtime = runtime_with(stage, [Reply(text="One.")], Lists, Tuples)
+    assert not told_of_features(await collect(runtime.submit("Hello.")))

@@ -468,6 +468,7 @@ def test_the_public_names_and_their_signatures():
             "options_module",
             "around",
             "completions",
+            "shell_answer",
             "front",
             "verbs",
             "listed_models",
@@ -476,13 +477,17 @@ def test_the_public_names_and_their_signatures():
             "tools",
             "tool_servers",
             "sandbox",
+            "wires",
             "caller",
             "local_models",
+            "server_kinds",
             "accounts",
             "key_pages",
             "adapters",
             "settings",
+            "pickers",
             "prompt_modes",
+            "command_finders",
             "checks",
             "part",
             "brings",
@@ -508,7 +513,11 @@ def test_the_public_names_and_their_signatures():
             "tools: collections.abc.Sequence[agent_tui.api.tools.FunctionTool[..., object]] = (), "
             "cwd: str | pathlib.Path | None = None, permissions: collections.abc.Callable["
             "[agent_tui.events.ApprovalRequest], bool | collections.abc.Awaitable[bool]] | None "
-            "= None, instructions: str = '', max_turns: int | None = None, "
+            "= None, questions: collections.abc.Callable[[collections.abc.Sequence["
+            "agent_tui.tools.form.FormField]], collections.abc.Sequence[str | "
+            "collections.abc.Sequence[str]] | collections.abc.Awaitable[collections.abc.Sequence["
+            "str | collections.abc.Sequence[str]] | None] | None] | None = None, "
+            "instructions: str = '', max_turns: int | None = None, "
             "session: agent_tui.api.session.Session | str | pathlib.Path | None = None"
             ") -> None"
         ),
@@ -539,7 +548,7 @@ def test_the_public_names_and_their_signatures():
         _ = agent_tui.compress  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(("name", "count"), [("library", 6), ("plugins", 9)])
+@pytest.mark.parametrize(("name", "count"), [("library", 7), ("plugins", 10)])
 def test_the_examples_of_the_page_run(name: str, count: int):
     page = Path(__file__).parents[2] / f"docs/pages/{name}.md"
     examples = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)

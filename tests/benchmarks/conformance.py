@@ -30,9 +30,9 @@ from typing import Any
 from compaction_kit.compacted import CompactedContext
 from compaction_kit.session import Turn
 
-from agent_tui.cli import compact_command as compact_command
-from agent_tui.cli import context_command
 from agent_tui.errors import CompactionError
+from agent_tui.features.compact_file import subcommand as compact_command
+from agent_tui.features.context import subcommand as context_command
 
 _TIME = "2026-01-01T00:00:00.000Z"
 _MODEL = {"provider": "none", "model": "none"}

@@ -130,8 +130,8 @@ async def fails_later(facts):
     ("function", "why"),
     [
         (fails, "KeyError: 'tool'"),
-        (leaves, "SystemExit(3)"),
-        (stops, "StopIteration()"),
+        (leaves, "SystemExit: 3"),
+        (stops, "StopIteration"),
         (counts, "it returned int, not text or a dict"),
         (holds_objects, "not JSON serializable"),
         (cancels, "it cancelled itself"),

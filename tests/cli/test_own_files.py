@@ -7,6 +7,7 @@ import platformdirs
 import pytest
 
 from agent_tui.cli import own_files
+from agent_tui.paths import user_data_dir
 
 _METADATA = "Name: {name}\nVersion: 1\nMetadata-Version: 2.1\n{more}"
 
@@ -58,6 +59,7 @@ class Environment:
 def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
     made = Environment(tmp_path)
     (made.packages / "platformdirs").mkdir()
+    monkeypatch.setattr(own_files, "user_data_dir", user_data_dir)
     monkeypatch.setattr(platformdirs, "__file__", str(made.packages / "platformdirs/__init__.py"))
     monkeypatch.setattr(sys, "path", [str(made.packages)])
     monkeypatch.setattr(sys, "prefix", str(made.prefix))

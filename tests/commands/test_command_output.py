@@ -13,6 +13,7 @@ from agent_tui.commands.command_output import (
     command_output,
     excerpt,
     excerpt_lines,
+    result_text,
 )
 from agent_tui.messages import Job, TextContent, ToolDetails, ToolResultMessage
 from agent_tui.tools.processes.output import CommandOutput
@@ -58,7 +59,7 @@ def test_how_it_ended_and_how_much_it_printed():
     late = ToolDetails(summary="timeout: stopped after 120 s", printed_lines=3)
     assert told(late) == "timeout: stopped after 120 s · 3 lines"
     job = Job(id="7", command="make")
-    ending = "continues in the background: job 7"
+    ending = "runs in the background: job 7"
     assert told(ToolDetails(summary=ending, jobs=(job,), printed_lines=2)) == ending
     assert told(ToolDetails(summary="42 lines"), name="read") == ""
 
@@ -121,3 +122,12 @@ def test_of_a_search_the_first_lines_are_shown():
     assert found == OutputExcerpt(("a", "b", "c", "d", "e"), 7, ())
     assert beginning("\n".join("abcdefghi")).hidden == 0
     assert beginning("\n") == OutputExcerpt((), 0, ())
+
+
+def test_the_user_reads_what_they_said_of_a_call_that_they_declined():
+    declined = ToolDetails(ending="declined")
+    told = "The user declined this call."
+    assert result_text(result(told, declined)) == "You declined this."
+    said = result(f"{told} They say: not there", declined)
+    assert result_text(said) == "You declined this. You said: not there"
+    assert result_text(result("Not found.", ToolDetails())) == "Not found."

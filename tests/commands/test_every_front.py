@@ -195,7 +195,7 @@ async def test_a_module_in_the_room_is_a_command_of_every_front(conversation: Co
 @pytest.mark.usefixtures("more_commands")
 def test_such_a_command_is_typed_by_lines_too(conversation: Conversation):
     text = talk(conversation.stage, conversation.runtime, "/hello", "1", "/hi Eve", "/hey")
-    assert "Greet whom?:\n1. Ada Lovelace\n2. Bob\n" in text
+    assert "Greet whom?\n1. Ada Lovelace\n2. Bob\n" in text
     assert "Hello Ada.\n" in text
     assert "Hello Eve.\n" in text
     assert "Unknown command /hey." in text

@@ -22,15 +22,15 @@ def of_file(name: str) -> Command:
 def test_a_prompt_file_replaces_only_a_command_that_gives_way():
     registry = CommandRegistry([review, help_])
     assert registry.own_names == {"help"}
-    registry.use_prompt_files([of_file("review"), of_file("help")])
+    registry.use_found([of_file("review"), of_file("help")])
     assert registry.find("review") == of_file("review")
     assert registry.find("help") is help_
     assert registry.commands.count(review) == 0
-    registry.use_prompt_files([])
+    registry.use_found([])
     assert registry.find("review") is review
 
 
 def test_a_prompt_file_that_cannot_be_used_is_named_instead_of_the_command_in_its_place():
     registry = CommandRegistry([review])
-    registry.use_prompt_files([], [UnusableFile("~/review.md", "is binary, not text", "review")])
+    registry.use_found([], [UnusableFile("~/review.md", "is binary, not text", "review")])
     assert registry.read("/review") == UnknownCommand("~/review.md is binary, not text.")

@@ -95,10 +95,7 @@ async def test_where_no_text_is_whole_the_first_one_stays(branch: Talk) -> None:
     writer = Writer([THIN, THIN, ProviderError("auth", "No key.")])
     made = await summed_up(writer, branch.path, models=Models(cheap=CHEAP))
     assert made.text.startswith("## Goal\nBuild the parser.")
-    assert made.note == (
-        'The summary by scripted/cheap is incomplete: it lacked "### Next Steps" '
-        "(scripted/one: No key)."
-    )
+    assert made.note == ("Summarised by scripted/cheap (scripted/one: No key).")
 
 
 async def test_no_request_is_larger_than_the_window() -> None:

@@ -15,7 +15,6 @@ import pytest
 from hypothesis import strategies as st
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.cli.file_compaction import FileCompaction
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.request import CompactionRequest, ContextSizes
@@ -27,6 +26,7 @@ from agent_tui.compaction.transcript import FACT_TAGS
 from agent_tui.config import STRATEGY_NAMES, CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.events import AgentEvent, CompactionFinished
+from agent_tui.features.compact_file.compaction import FileCompaction
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.context import build_context
@@ -419,7 +419,6 @@ TARGET = 12_000
 ROOM = TARGET - OVERHEAD
 SHARES = {
     "work-state": compose.STATE_SHARE,
-    "findings": compose.FINDINGS_SHARE,
     "failures": compose.FAILURES_SHARE,
     "files-now": compose.FILES_SHARE,
     "way-so-far": compose.WAY_SHARE,

@@ -48,6 +48,7 @@ REFUSED = {
     "limit_wait_h": "limit_wait_h = 100",
     "notify": 'notify = "off"',
     "plugins": 'plugins = ["evil"]',
+    "search": '[search]\nurl = "https://evil.example"',
     "model": 'model = "huggingface/https://evil.example/generate"',
     "compaction.model": '[compaction]\nmodel = "huggingface/https://evil.example/generate"',
 }

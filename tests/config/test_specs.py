@@ -4,10 +4,10 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agent_tui.config import Settings
-from agent_tui.config.json_schema import template_text, toml_text
 from agent_tui.config.keys import parse_key
 from agent_tui.config.loading import load_settings
 from agent_tui.config.specs import setting_specs, setting_variables, spec_of, value_at
+from agent_tui.features.settings.config_file import template_text, toml_text
 
 
 def test_every_setting_says_in_one_line_what_it_is():

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.config.json_schema import template_text
 from agent_tui.config.loading import load_settings
 from agent_tui.config.user_file import UserConfigFile, setting_named
 from agent_tui.errors import ConfigError
 from agent_tui.features.local.settings import LocalSection
+from agent_tui.features.settings.config_file import template_text
 
 
 @pytest.fixture

@@ -116,7 +116,15 @@ def test_what_was_typed_around_pastes_is_known():
 def test_without_a_paste_nothing_is_said_about_what_was_typed():
     assert Draft("See this").typed_parts is None
     assert Draft("See [paste #7 +3 lines]").typed_parts is None
-    assert Draft(paste_mark(1, LINES), {1: LINES}).typed_parts is None
+    assert Draft(paste_mark(1, LINES), {1: LINES}).typed_parts == ()
+
+
+def test_a_paste_that_the_text_shows_is_not_typed_even_if_it_was_edited():
+    log = "POST /deploy 500\n+ cd $release\n"
+    assert Draft(f"See {log} and /review", {1: log}).trim().typed_parts == ("See", "and /review")
+    edited = Draft("See this\n+ cd $release\nDo /review", {1: log}).trim()
+    assert edited.typed_parts == ("See this", "Do /review")
+    assert Draft("Do it", {1: log}).trim() == Draft("Do it")
 
 
 def test_an_image_that_goes_as_its_path_is_typed():

@@ -87,6 +87,12 @@ async def test_what_was_piped_in_goes_along_with_what_is_sent(
     await printing.run("/review src", attached="the log")
     await printing.run("/a/path", attached="the log")
     assert printing.sent == ["Review src closely.\n\nthe log", "/a/path\n\nthe log"]
+    entries = printing.runtime.conversation.log.entries
+    said = [one.message for one in entries if isinstance(one, MessageEntry)]
+    assert [one.typed for one in said if isinstance(one, UserMessage)] == [
+        ("Review src closely.",),
+        ("/a/path",),
+    ]
     _, _, err = await printing.run("/cost", attached="the log")
     assert err == f"agent-tui: {_PIPED}\n"
 
@@ -206,15 +212,20 @@ async def test_what_a_command_tells_is_the_result_in_json(printing: Printing):
     assert result["error"].startswith("Unknown level enormous")
 
 
-async def test_an_aborted_command_is_an_interruption(stage: Stage):
-    printing = Printing(stage)
-    gate = asyncio.Event()
-    printing.runtime = stage.runtime([Reply("never", gate=gate)], is_interactive=False)
-    running = asyncio.create_task(printing.run("/queue go"))
-    while not any(
-        isinstance(entry, MessageEntry) for entry in printing.runtime.conversation.log.entries
-    ):
-        await asyncio.sleep(0)
+@pytest.mark.parametrize(
+    "line", ["/queue go", "/btw why?", pytest.param("/compact", marks=pytest.mark.thorough)]
+)
+async def test_an_aborted_command_is_an_interruption(stage: Stage, line: str):
+    printing, gate, asked = Printing(stage), asyncio.Event(), asyncio.Event()
+
+    def hold(_request: ModelRequest) -> Reply:
+        asked.set()
+        return Reply("never", gate=gate)
+
+    printing.runtime = stage.runtime(hold, is_interactive=False)
+    talk(printing.runtime.conversation.log, 5)
+    running = asyncio.create_task(printing.run(line))
+    await asked.wait()
     printing.runtime.abort()
     assert (await running)[0] is ExitCode.INTERRUPTED
 

@@ -32,7 +32,11 @@ LIMITS: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-
     "house"
 ]
 ALONE = [feature.name for feature in own_features()]
-OFFERED = f"""
+ANSWER_AND_OFFERED = f"""
+from {PACKAGE}.__main__ import main
+
+assert main() == 0
+
 from {PACKAGE} import *
 import {PACKAGE}.ui.assembly
 from {PACKAGE}.cli.arguments import build_parser
@@ -44,8 +48,8 @@ from {PACKAGE}.tools.registry import default_toolbox
 assert load_commands().commands and default_toolbox().specs
 for name, row in SUBCOMMANDS.items():
     assert row.load().build_parser().format_help()
-    print(name)
-print(*Settings.model_fields)
+    print(f"subcommand:{{name}}")
+print(*(f"setting:{{name}}" for name in Settings.model_fields))
 print(*(name for one in build_parser()._actions for name in one.option_strings))
 """
 """Uses what the program offers; prints the names of subcommands, settings and options."""
@@ -149,11 +153,16 @@ def test_a_feature_says_what_it_brings_and_imports_nothing(name: str):
         *feature.between_turns,
         *feature.listed_models,
         *feature.prompt_modes,
+        *feature.command_finders,
         *feature.events,
+        *feature.wires,
         *feature.adapters,
+        *feature.server_kinds,
         *feature.accounts,
         *feature.key_pages,
         *feature.completions.values(),
+        *feature.pickers,
+        *feature.pickers.values(),
     ]
     switches = [(option.demo, option.offer, option.ask) for option in feature.options]
     objects += [one for names in switches for one in names if one]
@@ -163,6 +172,7 @@ def test_a_feature_says_what_it_brings_and_imports_nothing(name: str):
         feature.caller,
         feature.local_models,
         feature.around,
+        feature.shell_answer,
         feature.tool_servers,
         feature.sandbox,
     )
@@ -192,19 +202,20 @@ def test_without_a_feature_everything_else_works(name: str, tmp_path: Path):
     with OpenAiServer() as server:
         server.play(Reply(text="Here I am."))
         asked = ("-m", "openai/mock", "--base-url", server.base_url, "-p", "hi")
-        assert "Here I am." in run(tmp_path, "-m", PACKAGE, *asked)
-    offered = run(tmp_path, "-c", OFFERED).split()
-    assert {"sessions", "model"} <= {*offered}
+        answer, _, offered = run(tmp_path, "-c", ANSWER_AND_OFFERED, *asked).partition("\n")
+    assert answer == "Here I am."
+    assert {"subcommand:events", "setting:model"} <= {*offered.split()}
     feature = next((one for one in own_features() if one.name == name), Feature(name))
-    gone = {row.name for row in feature.subcommands}
+    gone = {f"subcommand:{row.name}" for row in feature.subcommands}
     gone |= {f"--{option.name}" for option in feature.options}
     if feature.options_module:
         parser = ArgumentParser(add_help=False)
         cast(OptionsModule, import_module(feature.options_module)).add_options(parser)
         gone |= {*parser._option_string_actions}
     if feature.settings:
-        gone |= {*cast("type[BaseModel]", load_object(feature.settings)).model_fields}
-    assert not gone & {*offered}
+        section = cast("type[BaseModel]", load_object(feature.settings))
+        gone |= {f"setting:{name}" for name in section.model_fields}
+    assert not gone & {*offered.split()}
 
 
 def run(folder: Path, *arguments: str) -> str:

@@ -1,13 +1,18 @@
 """What is decided about commands where a sandbox stands: inside it, and at its gate."""
 
+import sys
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+import agent_tui
 from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ConfigError
+from agent_tui.installation import find_code_folders
 from agent_tui.permissions.engine import PermissionEngine
+from agent_tui.permissions.protected_paths import SandboxView
 from agent_tui.permissions.rules import INSIDE_RULE, describe_grants, parse_rule
 from agent_tui.permissions.verdict import Verdict
 from agent_tui.tools.base import CommandPlace, Intent
@@ -52,11 +57,12 @@ def _engine(
         project_rules_file=workspace.parent / "permissions.toml",
         own_folders=(workspace.parent / "own",),
         is_interactive=is_interactive,
-        scratch_folders=(Path("/scratch"),),
+        scratch_folders=(Path("/machines"),),
         git_risk=lambda _folder: "",
     )
     home = workspace.parent
-    engine.work_in((), lambda path: path.is_relative_to(home))
+    view = SandboxView(lambda path: path.is_relative_to(home), lambda: (Path("/scratch"),))
+    engine.work_in((), view)
     return engine
 
 
@@ -410,3 +416,71 @@ def test_a_project_that_is_the_scratch_folder_is_a_project(tmp_path: Path):
         scratch_folders=(tmp_path,),
     )
     assert _judge(engine, "echo x > c.txt").decision == "ask"
+
+
+def _judge_write(engine: PermissionEngine, *paths: Path) -> Verdict:
+    return engine.judge("write", Intent("write", "write", paths=paths))
+
+
+@each_row("mode", ["accept-edits", "full"])
+def test_file_tools_write_unasked_what_commands_can_and_no_more(
+    workspace: Path, mode: PermissionMode
+):
+    engine = _engine(workspace, mode)
+    for path in (workspace / "src/a.py", Path("/scratch/a/b")):
+        assert _judge_write(engine, path).decision == "allow"
+    home = workspace.parent
+    for path in (home / ".vim/x", home / "other/main.py", Path("/machines/x"), Path("/data/x")):
+        verdict = _judge_write(engine, path)
+        assert (verdict.decision, verdict.session_rule) == ("ask", f"write({path})")
+        assert f"outside the folder: {path}" in verdict.why
+    both = _judge_write(engine, workspace / "a.py", home / "other/main.py")
+    assert (both.decision, both.session_rule) == ("ask", "")
+
+
+@each_row("mode", ["accept-edits", "full"])
+def test_a_rule_of_the_user_lets_file_tools_write_elsewhere(workspace: Path, mode: PermissionMode):
+    notes = workspace.parent / "notes"
+    engine = _engine(workspace, mode, allow=(f"write({notes}/**)",))
+    assert _judge_write(engine, notes / "today.md").decision == "allow"
+    assert _judge_write(engine, notes.parent / "other.md").decision == "ask"
+
+
+def test_where_nobody_can_be_asked_a_write_elsewhere_is_refused_with_the_rule(workspace: Path):
+    path = workspace.parent / "other/main.py"
+    verdict = _judge_write(_engine(workspace, "full", is_interactive=False), path)
+    assert verdict.decision == "deny"
+    assert f"--allow 'write({path})'" in verdict.why
+
+
+def test_without_a_sandbox_mode_full_writes_elsewhere_but_not_where_agent_tui_runs_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    work, env = tmp_path / "work", tmp_path / "work/.venv"
+    for code, path, decision in (
+        (tmp_path / "env", tmp_path / "other/main.py", "allow"),
+        (tmp_path / "env", tmp_path / "env/lib/site-packages/evil.pth", "ask"),
+        (tmp_path / "env", tmp_path / "env/pyvenv.cfg", "ask"),
+        (env, env / "lib/x.py", "ask"),
+        (work, work / "agent_tui/x.py", "allow"),  # who works on agent-tui itself
+    ):
+        monkeypatch.setattr(
+            "agent_tui.permissions.engine.find_code_folders", partial(tuple[Path], (code,))
+        )
+        engine = PermissionEngine(
+            mode="full",
+            rules=PermissionSettings(allow=("write(**)",)),
+            workspace=work,
+            project_rules_file=tmp_path / "permissions.toml",
+            scratch_folders=(),
+        )
+        verdict = _judge_write(engine, path)
+        assert verdict.decision == decision, path
+        assert decision == "allow" or "agent-tui" in verdict.why
+        assert engine.judge("read", Intent("read", "read", paths=(path,))).decision == "allow"
+
+
+def test_what_a_start_of_the_program_imports_is_known():
+    folders = find_code_folders()
+    assert {Path(sys.prefix), Path(agent_tui.__file__).parents[1]} <= {*folders}
+    assert all(Path(entry) in folders for entry in sys.path if entry)

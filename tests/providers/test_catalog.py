@@ -15,10 +15,9 @@ from agent_tui.providers.catalog import (
     version_of,
 )
 from agent_tui.providers.keys import KEY_VARIABLES
-from agent_tui.providers.servers.kinds import PORTS
 from agent_tui.providers.servers.models import GUESSED_WINDOW
 from agent_tui.providers.table import FAMILIES, ModelTable, read_bundled_table
-from tests.support.model_servers import models_of
+from tests.support.model_servers import all_at, models_of
 from tests.support.openai_server import OpenAiServer
 from tests.support.rows import each_row
 
@@ -226,7 +225,7 @@ async def test_models_of_running_servers_are_found_with_their_windows(
             "/v1/models": {"data": [{"id": "served", "owned_by": "vllm", "max_model_len": 65_536}]},
         }
     )
-    ports = dict.fromkeys(PORTS, (server.port,))
+    ports = all_at(server.port)
     running = ModelCatalog(Settings(), {}, table=TABLE, server_ports=ports)
     found = {(m.via.split(" at ")[0], m.ref.name): m for m in await running.list_models()}
     windows = {key: model.info.window for key, model in found.items()}
@@ -258,7 +257,7 @@ async def test_a_server_of_ones_own_is_asked_for_its_window(server: OpenAiServer
 
 
 async def test_nobody_at_home_is_no_model_and_says_what_to_do() -> None:
-    ports = dict.fromkeys(PORTS, (1,))
+    ports = all_at(1)
     assert await ModelCatalog(Settings(), {}, table=TABLE, server_ports=ports).list_models() == ()
     assert models_of("http://127.0.0.1:1/v1") == ()
     with pytest.raises(ConfigError, match="/model"):
@@ -277,7 +276,7 @@ async def test_a_server_that_is_something_else_is_not_a_model_server(
 ) -> None:
     paths = ("/api/tags", "/api/v0/models", "/props", "/v1/models")
     server.pages.update(dict.fromkeys(paths, answer))
-    ports = dict.fromkeys(PORTS, (server.port,))
+    ports = all_at(server.port)
     found = await ModelCatalog(Settings(), {}, table=TABLE, server_ports=ports).list_models()
     assert found == ()
 

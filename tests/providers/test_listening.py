@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 import httpx
 import pytest
 
+from agent_tui.features.bedrock.wire import _Reading as Bedrock
+from agent_tui.features.responses.wire import _Reading as Responses
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import Chunk, TextChunk, ThinkingChunk, ToolCallChunk
 from agent_tui.providers.silence import NO_LIMIT, SilenceLimits, Wait, WaitTeller
@@ -13,10 +15,8 @@ from agent_tui.providers.transport.http_client import HttpClient
 from agent_tui.providers.transport.serving import Listener, is_part_of_reply, serve
 from agent_tui.providers.wires.anthropic import AnthropicReading
 from agent_tui.providers.wires.base import Address, IdleTimeoutError
-from agent_tui.providers.wires.bedrock import _Reading as Bedrock
 from agent_tui.providers.wires.completions import _Reading as Completions
 from agent_tui.providers.wires.http import Reading
-from agent_tui.providers.wires.responses import _Reading as Responses
 from tests.support.leaping_clock import LeapingClock, leaping_time
 from tests.support.rows import each_row
 

@@ -6,18 +6,12 @@ import pytest
 
 from agent_tui.config import Settings
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.servers.kinds import (
-    PORTS,
-    ServerAddress,
-    kind_at,
-    ollama_root,
-    start_command,
-    usual_addresses,
-)
+from agent_tui.providers.servers.kinds import ServerAddress, kind_at, start_command
 from agent_tui.providers.servers.server_catalog import find_servers, server_at
 from agent_tui.providers.table import ModelTable
 from tests.support.model_servers import (
     Answering,
+    all_at,
     answer_bytes,
     drip_body,
     drip_head,
@@ -48,7 +42,7 @@ async def test_no_server_holds_whoever_looks(answer: Answering | None) -> None:
             Settings(base_url=f"http://127.0.0.1:{port}/v1"),
             {},
             table=ModelTable({}),
-            server_ports=dict.fromkeys(PORTS, (port,)),
+            server_ports=all_at(port),
             patience_s=IMPATIENCE_S,
         )
         assert await patient.list_models() == ()
@@ -115,37 +109,10 @@ def test_an_address_that_is_none_has_no_server(base_url: str) -> None:
 # Where is looked
 
 
-@each_row(
-    ("text", "root"),
-    [
-        ("", ""),
-        ("127.0.0.1", "http://127.0.0.1:11434"),
-        ("0.0.0.0", "http://127.0.0.1:11434"),
-        ("0.0.0.0:11500", "http://127.0.0.1:11500"),
-        (":11500", "http://127.0.0.1:11500"),
-        ("[::1]:11500", "http://[::1]:11500"),
-        ("[::]:11500", "http://127.0.0.1:11500"),
-        ("http://box:11500/", "http://box:11500"),
-        ("http://box", "http://box:80"),
-        ("https://box.example", "https://box.example:443"),
-        (' "box:1" ', "http://box:1"),
-        ("box:not-a-port", ""),
-        ("ftp://box", ""),
-    ],
-)
-def test_ollama_host_is_read_as_ollama_reads_it(text: str, root: str) -> None:
-    assert ollama_root(text) == root
-
-
-def test_ollama_host_takes_the_place_of_the_usual_port() -> None:
-    roots = {a.kind: a.root for a in usual_addresses({"OLLAMA_HOST": "0.0.0.0:11500"})}
-    assert roots["Ollama"] == "http://127.0.0.1:11500"
-    assert roots["vLLM"] == "http://127.0.0.1:8000"
-    assert usual_addresses({"OLLAMA_HOST": ":1"}, {}) == ()
-
-
 def test_a_kind_is_known_by_its_port_on_this_machine_only() -> None:
-    assert kind_at("http://localhost:11434/v1") == "Ollama"
+    found = kind_at("http://localhost:11434/v1")
+    assert found is not None
+    assert found.name == "Ollama"
     assert kind_at("http://192.168.0.2:11434/v1") is None
     assert kind_at("http://127.0.0.1:99999/v1") is None
     assert start_command("http://127.0.0.1:1234/v1") == "lms server start"

@@ -11,7 +11,7 @@ from agent_tui.messages import UserMessage
 from agent_tui.providers.base import Chunk, ModelRef, ModelRequest, ProviderError, TextChunk
 from agent_tui.providers.faults.classify import provider_error
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.servers.kinds import LOADING_RETRY_S
+from agent_tui.providers.servers.words import LOADING_RETRY_S
 from tests.support.model_servers import LOADING, listening, say_nothing
 from tests.support.openai_script import Failure, NoHeaders, Reply
 from tests.support.openai_server import OpenAiServer

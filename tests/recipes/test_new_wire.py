@@ -1,4 +1,4 @@
-"""New wire: one module in ``providers/wires/`` and one line in ``wires/table.py``."""
+"""New wire: a feature that brings a `Wire`."""
 
 import json
 
@@ -33,16 +33,22 @@ async def _stream(attempt: Attempt, _link: Link) -> AsyncGenerator[Chunk, None]:
 
 ECHO: Final = Wire("echo", _fit, _write, _stream)
 '''
-TABLE = "agent_tui/providers/wires/table.py"
-IMPORT = "from agent_tui.providers.wires.echo import ECHO\n"
+FEATURE = '''\
+"""A protocol in which everything is said twice."""
+
+from agent_tui.feature import Feature
+
+FEATURE = Feature("echo", wires=("agent_tui.features.echo.wire:ECHO",))
+'''
+FOLDER = "agent_tui/features/echo"
 
 
 @pytest.fixture
 def copy(tmp_path) -> ProgramCopy:
     made = ProgramCopy(tmp_path, "New wire")
-    made.add_file("agent_tui/providers/wires/echo.py", MODULE)
-    made.insert_before(TABLE, "from agent_tui.providers.wires.gemini import", IMPORT)
-    made.insert_before(TABLE, "    COMPLETIONS,\n", "    ECHO,\n")
+    made.add_file(f"{FOLDER}/__init__.py", '"""An echo."""\n')
+    made.add_file(f"{FOLDER}/feature.py", FEATURE)
+    made.add_file(f"{FOLDER}/wire.py", MODULE)
     return made
 
 

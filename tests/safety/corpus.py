@@ -1,7 +1,7 @@
 """The commands of ``commands.yaml`` and the workspace they are judged in. They are never run."""
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
@@ -85,6 +85,14 @@ def judge(
     deny: tuple[str, ...] = (),
 ) -> Verdict:
     """What the engine says of `command`."""
+    intent = Intent(title=command, access="execute", command=command)
+    return _engine(workspace, mode, allow, deny).judge("bash", intent)
+
+
+@lru_cache(maxsize=8)
+def _engine(
+    workspace: Path, mode: PermissionMode, allow: tuple[str, ...], deny: tuple[str, ...]
+) -> PermissionEngine:
     permissions = PermissionEngine(
         mode=mode,
         rules=PermissionSettings(allow=allow, deny=deny),
@@ -94,4 +102,4 @@ def judge(
         scratch_folders=(),
     )
     assert not permissions.book.problems
-    return permissions.judge("bash", Intent(title=command, access="execute", command=command))
+    return permissions

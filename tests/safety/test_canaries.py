@@ -266,6 +266,8 @@ async def test_trust_can_be_given_and_taken_back_while_the_screen_is_open(canary
         ]
         rules = [str(rule) for rule in runtime.conversation.permissions.book.rules]
         assert rules == ["bash(make deploy)", "bash(make all)"]
+        await until(pilot, lambda: isinstance(app.screen, ChoiceScreen))  # about its servers
+        await pilot.press("n")
         app.controller.dispatch("/trust")
         await asked(app, pilot)
         await pilot.press("n")

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.prompt.prompt_library import PromptLibrary
 from agent_tui.config import PermissionSettings
 from agent_tui.errors import ConfigError
 from agent_tui.events import ApprovalRequested, Notice, ToolFinished
+from agent_tui.features.custom_commands.library import PromptLibrary
 from agent_tui.features.helpers.kinds import READING_TOOLS, find_agents
 from agent_tui.permissions.project_files import context_candidates
 from agent_tui.providers.scripted.provider import Reply, call

@@ -7,13 +7,19 @@ from hypothesis import strategies as st
 
 from agent_tui.messages import AssistantMessage, ToolResultMessage, UserMessage
 from agent_tui.sessions.entries import (
+    Carryover,
+    CompactionDetails,
     CompactionEntry,
     CustomMessageEntry,
     Entry,
+    Handover,
+    KnownFile,
+    Ledger,
     MessageEntry,
     UnknownEntry,
+    WorkState,
 )
-from agent_tui.sessions.format.codec import encode_entry, encode_header
+from agent_tui.sessions.format.codec import encode_entry, encode_header, encode_repaired
 from agent_tui.sessions.format.parse import ParsedSession, parse_session
 from tests.support.session_values import conversation, header, session_bytes
 from tests.support.trajectories import trajectory
@@ -48,6 +54,29 @@ def only_entry(line: bytes) -> tuple[Entry, tuple[str, ...]]:
     parsed = parse_session(LINES[0] + line + b"\n")
     assert len(parsed.entries) == 1
     return parsed.entries[0], parsed.warnings
+
+
+def test_paths_that_are_not_utf8_are_read_back_even_beside_a_text_that_is_repaired() -> None:
+    path = "/a/own\udcff.txt"
+    state = WorkState(branches={path: "main"})
+    carried = Carryover(
+        read_files=(path,), handover=Handover(files=(KnownFile(path=path),), state=state)
+    )
+    head = header().model_copy(update={"cwd": path, "compaction": carried})
+    made = CompactionEntry(
+        id="0000000f",
+        summary=path,
+        first_kept_entry_id="0000000e",
+        details=CompactionDetails(read_files=(path,), ledger=Ledger(modified_files=(path,))),
+    )
+    repaired, line = encode_repaired(made)
+    parsed = parse_session(encode_header(head) + line)
+    assert (parsed.header.cwd, parsed.header.compaction) == (path, carried)
+    (entry,) = parsed.entries
+    assert isinstance(entry, CompactionEntry)
+    assert isinstance(repaired, CompactionEntry)
+    assert entry.details == repaired.details == made.details
+    assert entry.summary == repaired.summary == "/a/own\ufffd.txt"
 
 
 def test_a_sound_file_gives_back_what_was_written() -> None:

@@ -61,6 +61,8 @@ def test_files_that_output_goes_to_count_as_written(command: str, written: tuple
     [
         ("sed -i 's/a/b/g' src/a.py", ("src/a.py",)),
         ("sed -i '' 's/x/y/' m.py", ("m.py",)),
+        ("cd assets && npm install left-pad", ("assets/package.json",)),
+        ("npm install && pip install left-pad", ()),
         ("sed -i -e 's/a/b/' -e 's/c/d/' k.py", ("k.py",)),
         ("apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: src/q.py\n@@\nEOF", ("src/q.py",)),
     ],

@@ -103,6 +103,18 @@ def test_the_newest_comes_first_and_a_folder_sees_its_own(store: SessionStore) -
     assert newest.first_prompt == "other"
 
 
+def test_a_folder_whose_name_is_no_text_lists_its_sessions_also_older_ones(
+    store: SessionStore,
+) -> None:
+    folder = os.fsdecode(b"/work/odd\xff")
+    for cwd in (folder, "/work/odd\ufffd"):  # as once written
+        with store.create(Header(cwd=cwd)) as log:
+            log.append(entry(user("hello")))
+    for _ in ("read", "from the cache"):
+        assert len(store.list(Path(folder))) == 2
+    assert len(store.list(Path("/work/odd"))) == 0
+
+
 def test_a_person_left_last_what_no_script_and_no_tour_made(store: SessionStore) -> None:
     def leave(path: Path, age_s: int = 0) -> None:
         store.note_left(path, HERE)

@@ -26,10 +26,10 @@ from agent_tui.sessions.replay.file_changes import (
     RecordedFileChange,
     file_changes_entry,
 )
-from agent_tui.tools.apply_patch import FilePatch, Hunk, hunk_places
 from agent_tui.tools.edit import Replacement
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.matching import find_places
+from agent_tui.tools.patch_format import FilePatch, Hunk, hunk_places
 
 CWD = "/project"
 EARLIER, OUTSIDE = "earlier", "outside"

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -36,7 +37,10 @@ from agent_tui.tools.processes.output import CommandOutput
 from tests.support.killed_program import fingerprints
 
 _PR_SET_CHILD_SUBREAPER = 36
-_AT_REST_S = 2.0
+_LOOK_EVERY_S = 0.05
+_LOOKS_AT_REST = 40
+_LOOKS_AT_THE_END = 160
+"""At the end of a whole scene: one that ends too early would leave moments untried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +160,29 @@ class _Moments:
         return acknowledged
 
     def _die_at_rest(self) -> None:
-        last = -1
-        while last == 0 or last != self._count:
+        last, looks = 0, 0
+        enough = _LOOKS_AT_REST if self._wanted else _LOOKS_AT_THE_END
+        while looks < enough:
+            time.sleep(_LOOK_EVERY_S)
+            looks = looks + 1 if self._count and self._count == last and not _is_busy() else 0
             last = self._count
-            time.sleep(_AT_REST_S)
         _kill_self()
+
+
+def _is_busy() -> bool:
+    """Whether a thread here, or of a process below, runs, wants to run or reads a disk.
+
+    The clock alone does not tell a program at rest from one that gets no turn.
+    """
+    here, pids = threading.get_native_id(), [os.getpid()]
+    for pid in pids:
+        for task in Path(f"/proc/{pid}/task").glob("*"):
+            with suppress(OSError):  # it ended meanwhile
+                pids += map(int, (task / "children").read_text().split())
+                state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+                if state in "RD" and int(task.name) != here:
+                    return True
+    return False
 
 
 def _kill_self() -> None:

@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from agent_tui.providers.base import ModelInfo
+from agent_tui.providers.servers.kinds import Ports, ServerAddress, own_kinds
 from agent_tui.providers.servers.models import ServedModel
-from agent_tui.providers.servers.server_catalog import server_at
+from agent_tui.providers.servers.server_catalog import RunningServer, find_servers, server_at
 from tests.support.openai_script import Failure
+from tests.support.openai_server import OpenAiServer
+from tests.support.patience import PATIENCE_S
 
 LLAMA_CPP: dict[str, Any] = {
     "/props": {
@@ -203,3 +207,20 @@ def models_of(base_url: str) -> tuple[ServedModel, ...]:
     """The chat models of the server at `base_url`; none where nothing answers."""
     server = server_at(base_url)
     return server.models if server else ()
+
+
+def find_server(server: OpenAiServer, kind: str) -> RunningServer:
+    """What is found at `server`, where one of this kind would be."""
+    address = ServerAddress(kind, server.base_url.removesuffix("/v1"))
+    (found,) = find_servers([address], patience_s=PATIENCE_S)
+    return found
+
+
+def infos(server: RunningServer) -> dict[str, ModelInfo]:
+    """What is known of each of its models, by its name there."""
+    return {model.ref.model_id: model.info for model in server.list_models()}
+
+
+def all_at(port: int) -> Ports:
+    """Every kind of server, looked for at `port` of this machine."""
+    return {kind.name: (port,) for kind in own_kinds()}

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.features.session_picker.screen import SessionPicker
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.modal import PageRow
 from agent_tui.ui.screens.picker import RowList
-from agent_tui.ui.screens.session_picker import SessionPicker
 from tests.support.showcase import (
     GOAL,
     HANDED_OVER,

@@ -18,8 +18,8 @@ from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.commands.core.command import Need
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.config import Settings
-from agent_tui.config.json_schema import settings_schema, toml_text
 from agent_tui.config.specs import section_description, setting_specs
+from agent_tui.features.settings.config_file import settings_schema, toml_text
 from agent_tui.key_actions import KEY_ACTIONS
 from agent_tui.tools.files.obeyed import TABLE, When
 from agent_tui.tools.registry import default_toolbox
@@ -113,7 +113,8 @@ _FOLLOWED: Mapping[When, str] = {
     "text": "The same, but these files run nothing themselves: they are texts for a model, or take "
     "effect after a commit or with your approval. So git may change them in the sandbox.",
     "later": "These decide what runs when you build, push or run the code, as the code itself "
-    "does. Commands in the sandbox may write them; an edit asks in mode `accept-edits`, too.",
+    "does. Commands in the sandbox may write them; an edit asks in mode `accept-edits`, too. So "
+    "does an edit of a hidden file that is in no list and not known to be harmless.",
     "start": "Programs read these at every start, usually from your home folder. An edit asks in "
     "every mode.",
 }

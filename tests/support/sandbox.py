@@ -4,7 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -86,6 +86,16 @@ def covering(*, hidden: tuple[Path, ...] = (), read_only: tuple[Path, ...] = ())
     """Parts of a wall that hides and protects these paths in working folders."""
     watch = FixedWatch(Covers(read_only, hidden=hidden))
     return WallParts(watch=lambda _folders, _has_mounts: watch)
+
+
+def watching(own: Path) -> WallParts:
+    """Parts of a wall whose working folders are watched as the program does it, from `own`."""
+
+    def watch(folders: Sequence[Path], has_mounts: bool) -> ObeyedWatch:
+        keeper, environ = ProcessKeeper(), {"PATH": os.defpath}
+        return ObeyedWatch(folders, own, keeper=keeper, environ=environ, has_mounts=has_mounts)
+
+    return WallParts(watch=watch)
 
 
 def make_sandbox(

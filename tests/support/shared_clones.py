@@ -20,9 +20,9 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, TYPE_CHECKING
 
-from agent_tui.cli.sessions.command import run_command
 from agent_tui.errors import AgentTuiError
 from agent_tui.features.goal.goal import Goal, goal_entry
+from agent_tui.features.sessions.command import run_command
 from agent_tui.features.sharing.form import PROJECT
 from agent_tui.features.sharing.segments import SegmentHead
 from agent_tui.sessions.entries import CustomEntry, Entry, Header, SessionInfoEntry

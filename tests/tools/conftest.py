@@ -30,3 +30,27 @@ def context(workspace: Path, tmp_path: Path, emitted: list[str]) -> ToolContext:
         todos=[],
         default_timeout_s=PATIENCE_S,
     )
+
+
+@pytest.fixture
+def project(workspace: Path) -> Path:
+    files = {
+        ".gitignore": "*.log\n/build/\n!keep.log\n",
+        "src/app.py": "import os\n\ndef main():\n    return 'needle'\n",
+        "src/app_test.py": "# needle one\n# needle two\n",
+        "src/.gitignore": "generated.py\n",
+        "src/generated.py": "needle\n",
+        "docs/guide.md": "A Needle in the docs\n",
+        "build/out.py": "needle\n",
+        "debug.log": "needle\n",
+        "keep.log": "needle kept\n",
+        ".env": "KEY=needle\n",
+        ".github/ci.yml": "needle: yes\n",
+        ".git/config": "needle\n",
+    }
+    for name, text in files.items():
+        path = workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (workspace / "data.bin").write_bytes(b"\0needle\n")
+    return workspace

@@ -1,16 +1,22 @@
 import asyncio
 import re
 import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.base import ToolContext
+from agent_tui.tools.base import ToolContext, ToolOutput
+from agent_tui.tools.command_sandbox import CommandRun, CommandSandbox, CommandStart
+from agent_tui.tools.files.memory import FileMemory
+from agent_tui.tools.processes.shell import ShellCommand
+from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.shorten import OutputLimits
 from tests.support.processes import alive, nap
 from tests.support.rows import each_row
-from tests.support.tool_calls import call_tool, intent_of
+from tests.support.tool_calls import KEEPER, call_tool, intent_of
 
 
 async def test_output_and_exit_code_come_back(context: ToolContext, emitted: list[str]):
@@ -218,3 +224,58 @@ async def test_all_lines_that_were_printed_are_counted_whatever_the_model_gets(
     output = await call_tool(context, "bash", {"command": "seq 1 100000"})
     assert output.for_person.printed_lines == 100_000
     assert sum(skipped) + "".join(emitted).count("\n") == 100_000
+
+
+@dataclass(slots=True)
+class _FaultyRun(CommandRun):
+    """A run that fails at a step after the command, with `error`."""
+
+    step: str
+    error: Exception
+
+    async def hints(self, output: str, *, is_error: bool) -> Sequence[str]:
+        if self.step == "hints":
+            raise self.error
+        return ("a hint",)
+
+    async def finish(self, output: ToolOutput, command: ShellCommand) -> ToolOutput:
+        if self.step == "finish":
+            raise self.error
+        return output
+
+
+@dataclass(frozen=True, slots=True)
+class _FaultySandbox(CommandSandbox):
+    step: str
+    error: Exception
+
+    def is_on(self, cwd: Path) -> bool:
+        return True
+
+    def run(self, command: str, context: ToolContext, how: CommandStart) -> CommandRun:
+        return _FaultyRun(how, self.step, self.error)
+
+
+@each_row(
+    "step, error, said",
+    [
+        ("hints", ValueError("x"), "internal error (ValueError)"),
+        ("finish", ValueError("x"), "internal error (ValueError)"),
+        ("finish", ToolError("The folder is full."), "[The folder is full.]"),
+        ("files", OSError("x"), "internal error (OSError)"),
+    ],
+)
+async def test_the_output_of_a_command_that_has_run_is_never_lost(
+    context: ToolContext, step: str, error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
+):
+    def fail(*_of: object) -> None:
+        raise error
+
+    if step == "files":
+        monkeypatch.setattr(FileMemory, "note_command", fail)
+    toolbox = default_toolbox(KEEPER, sandbox=_FaultySandbox(step, error))
+    output = await toolbox.prepare("bash", {"command": "echo printed"}, context).run()
+    assert output.for_model.startswith("printed\n")
+    assert said in output.for_model
+    assert output.fault is (None if isinstance(error, ToolError) else error)
+    assert output.is_error is (step == "finish")

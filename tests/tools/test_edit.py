@@ -198,13 +198,20 @@ async def test_edits_that_make_no_sense_are_refused(
     assert source.read_text() == _SOURCE
 
 
-async def test_in_a_file_not_known_as_it_is_only_what_is_there_once_is_edited(
+async def test_in_a_file_not_known_as_it_is_only_what_is_there_to_the_letter_is_edited(
     context: ToolContext, source: Path
 ):
     source.write_text(_SOURCE + "# more\n")
-    for old in ("return", "return  1"):
-        with pytest.raises(ToolError, match="changed since you read it, and old does not occur"):
-            await call_tool(context, "edit", _edit((old, "return 3"), all=old == "return"))
+    for old, why in (
+        ("return  1", "old is only in it ignoring spaces within lines. Read it first"),
+        ("def h():", "old is not in a.py. Line 1 of the text"),
+        ("return", "old occurs 2 times in a.py, at lines 2, 6"),
+    ):
+        with pytest.raises(ToolError, match=f"a.py has changed since you read it. {why}"):
+            await call_tool(context, "edit", _edit((old, "return 3")))
+    output = await call_tool(context, "edit", _edit(("def", "async def"), all=True))
+    assert "2 places" in output.for_model
+    source.write_text(_SOURCE + "# more\n")
     output = await call_tool(context, "edit", _edit(("return 1", "return 3")))
     assert "a.py has changed since you read it" in output.for_model
     again = await call_tool(context, "edit", _edit(("return 3", "return 4")))

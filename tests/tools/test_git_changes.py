@@ -288,9 +288,10 @@ async def test_any_name_is_found(context: ToolContext, repository: Path, name: s
     )
 
 
-async def test_a_name_that_is_no_text_is_left_out(context: ToolContext, repository: Path):
+async def test_a_name_that_is_no_text_is_named(context: ToolContext, repository: Path):
     command = r"echo x > $'caf\351'; echo x > n.py"
-    assert await _changes(context, command) == FileTouches(written=("n.py",))
+    changes = FileTouches(written=(os.fsdecode(b"caf\xe9"), "n.py"))
+    assert await _changes(context, command) == changes
 
 
 async def test_a_repository_without_a_commit(context: ToolContext):
@@ -547,13 +548,15 @@ async def test_git_is_not_asked_about_a_folder_that_is_not_trusted(
 
 
 def test_every_call_of_git_has_what_keeps_it_from_running_programs():
-    status = git_call.git_argv("status", "-z", settings=("filter.x.clean=",))
-    assert status[-5:] == ("log.showSignature=false", "-c", "filter.x.clean=", "status", "-z")
-    assert {"--no-optional-locks", "core.fsmonitor=false", "core.hooksPath=/dev/null"} < set(status)
-    assert "log.showSignature=false" in status
+    listing = git_call.git_argv("ls-files", "-z", settings=("core.abbrev=9",))
+    assert listing[-5:] == ("log.showSignature=false", "-c", "core.abbrev=9", "ls-files", "-z")
+    quiet = {"--no-optional-locks", "core.fsmonitor=false", "core.hooksPath=/dev/null"}
+    assert quiet < set(listing)
+    assert "log.showSignature=false" in listing
     for command in ("diff", "diff-tree", "log", "show"):
-        argv = git_call.git_argv(command, "HEAD")
-        assert argv[-4:] == (command, "--no-ext-diff", "--no-textconv", "HEAD")
+        for before in ((), ("--literal-pathspecs",), ("-c", "gc.auto=0", "--git-dir=x")):
+            argv = git_call.git_argv(*before, command, "--cached")
+            assert argv[-4:] == (command, "--no-ext-diff", "--no-textconv", "--cached")
 
 
 async def test_the_hostile_settings_would_run_without_our_care(

@@ -47,9 +47,9 @@ async def test_a_job_is_told_in_pieces_and_its_end_with_the_last(
     begun = await call_tool(context, "bash", {"command": STEPS, "background": True})
     printed, _, ending = begun.for_model.partition("\n")
     assert printed in ("one", "(no output)")
-    assert ending == "[continues in the background: job 1]"
+    assert ending == "[runs in the background: job 1. Use job to get its further output]"
     assert not begun.is_error
-    assert begun.for_person.summary == "continues in the background: job 1"
+    assert begun.for_person.summary == "runs in the background: job 1"
     assert begun.for_person.exit_code is None
     (fact,) = begun.for_person.jobs
     assert (fact.id, fact.command, fact.ending) == ("1", STEPS, "")
@@ -120,7 +120,7 @@ async def test_a_command_nobody_set_a_time_for_goes_on_when_its_time_is_over(
 ):
     context.default_timeout_s = 0.5
     output = await call_tool(context, "bash", {"command": STEPS})
-    assert output.for_model.endswith("\n[continues in the background: job 1]")
+    assert "\n[runs in the background: job 1. Use job" in output.for_model
     (workspace / "go").touch()
     ended = await call_tool(context, "job", {"id": "1", "wait": 60})
     assert "two\n[job 1: exit code 3" in ended.for_model

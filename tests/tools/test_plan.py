@@ -37,7 +37,7 @@ def test_in_plan_mode_a_plan_can_be_handed_over_and_nothing_is_written():
 
 def test_the_numbered_items_are_the_steps():
     steps = plan_steps(PLAN)
-    assert [step.text for step in steps] == ["Read `greet.py`", "Change **greet**", "Run the tests"]
+    assert [step.text for step in steps] == ["Read greet.py", "Change greet", "Run the tests"]
     assert {step.status for step in steps} == {"pending"}
 
 
@@ -49,6 +49,7 @@ def test_without_numbers_the_outermost_items_are_the_steps():
 def test_a_plan_is_called_by_its_first_line():
     assert plan_title(PLAN) == "Make it shout"
     assert plan_title("\n\n") == "plan"
+    assert plan_title("**Goal:** `HexParamType` reads\nhex") == "Goal: HexParamType reads hex"
 
 
 async def test_without_a_conversation_nobody_decides(context: ToolContext):

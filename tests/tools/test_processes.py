@@ -16,6 +16,7 @@ import pytest
 
 from agent_tui.errors import ToolError
 from agent_tui.tools.processes.keeper import Child, ProcessKeeper
+from agent_tui.tools.processes.keeper_process import KEEPER_NAME
 from tests.support.patience import PATIENCE_S
 from tests.support.processes import alive, fugitives, gone, nap, nap_seconds
 
@@ -83,7 +84,10 @@ async def until(path: Path) -> None:
 def keeper_pids() -> list[int]:
     children = psutil.process_iter(["ppid", "cmdline"])
     ours = [child for child in children if child.info["ppid"] == os.getpid()]
-    return [child.pid for child in ours if "keeper_process" in str(child.info["cmdline"])]
+    names = "keeper_process", KEEPER_NAME.decode()
+    return [
+        child.pid for child in ours if any(name in str(child.info["cmdline"]) for name in names)
+    ]
 
 
 async def test_output_exit_code_and_input_pass_through(keeper: ProcessKeeper):
@@ -263,10 +267,19 @@ async def test_a_keeper_that_was_killed_is_started_again(keeper: ProcessKeeper):
     others = keeper_pids()
     await run(keeper, "true")
     (first,) = set(keeper_pids()) - set(others)
-    assert await run(keeper, f"kill -9 {first}; echo on") == (b"on\n", 0)
+    assert (await run(keeper, f"kill -9 {first}; {nap(71_234)}"))[1] == -signal.SIGTERM
+    assert await asyncio.to_thread(gone, nap(71_234))
     while keeper_pids() == others or first in keeper_pids():
         with suppress(ToolError):  # the last guardian of the first one may be leaving
             assert await run(keeper, "echo on") == (b"on\n", 0)
+
+
+@ON_LINUX
+async def test_keepers_and_guardians_are_not_killed_by_the_name_of_the_program(
+    keeper: ProcessKeeper,
+):
+    shown, _ = await run(keeper, "ps -o args= -p $PPID; ps -o args= -p $(ps -o ppid= -p $PPID)")
+    assert shown.split() == [KEEPER_NAME] * 2
 
 
 @ON_LINUX
@@ -319,3 +332,14 @@ async def test_a_keeper_is_in_use_while_a_command_runs_or_fails(
         async with keeper.child_group(["/nowhere"], cwd=Path("/"), environ=ENVIRON):
             pass
     assert not keeper.is_in_use
+
+
+async def test_no_file_that_a_command_is_given_takes_the_place_of_another(
+    keeper: ProcessKeeper, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("agent_tui.tools.processes.keeper.FIRST_FILE", 8)  # in use there
+    with (tmp_path / "a").open("w") as file:
+        files = [file.fileno()] * 20
+        started = keeper.child_group(("/bin/true",), cwd=tmp_path, environ=ENVIRON, files=files)
+        with pytest.raises(ToolError, match="Too many open files"):
+            await started.__aenter__()

@@ -1,6 +1,7 @@
 """Which names are those of files with keys or passwords."""
 
 import codecs
+import os
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,36 @@ def test_a_key_is_found_wherever_it_is_and_however_it_is_encoded(content: bytes,
 def test_a_long_file_without_a_key_is_none(tmp_path: Path):
     (tmp_path / "tokens.txt").write_bytes(b"word\n" * 120_000)
     assert not holds_key(tmp_path / "tokens.txt")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read every file")
+@each_row(
+    "name, size, is_key",
+    [
+        ("deploy_rsa", 1, True),
+        ("credentials", 1, True),
+        ("prod.tfvars", 70_000, True),
+        ("keyfile.txt", 1, True),
+        ("data.json", 1, True),
+        ("data.json", 70_000, False),
+    ],
+)
+def test_a_file_that_cannot_be_read_counts_as_a_key(
+    name: str, size: int, is_key: bool, tmp_path: Path
+):
+    file = tmp_path / name
+    file.write_bytes(b"x" * size)
+    assert not holds_key(file)
+    file.chmod(0)
+    assert holds_key(file) is is_key
+    file.unlink()
+
+
+@each_row("name", ["credentials", "deploy_rsa", "data.json"])
+def test_what_is_no_file_holds_no_key(name: str, tmp_path: Path):
+    assert not holds_key(tmp_path / name)
+    (tmp_path / name).symlink_to("none")
+    assert not holds_key(tmp_path / name)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name, 0)
+    assert not holds_key(tmp_path / name)

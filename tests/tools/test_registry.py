@@ -9,6 +9,7 @@ from agent_tui.errors import ToolError
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.registry import default_toolbox
+from agent_tui.tools.selection import select_tools
 from tests.support.offered import offered
 from tests.support.rows import each_row
 from tests.support.tool_calls import call_tool
@@ -35,6 +36,13 @@ def test_the_model_is_told_that_the_old_text_of_an_edit_is_unique():
     assert "unique in the file" in json.dumps(edit.parameters)
 
 
+def test_a_model_trained_on_patches_edits_like_the_others_without_a_tool_for_them():
+    specs = default_toolbox().specs
+    without = [spec for spec in specs if spec.name != "apply_patch"]
+    assert "edit" not in {spec.name for spec in select_tools(specs, "gpt-5")}
+    assert "edit" in {spec.name for spec in select_tools(without, "gpt-5")}
+
+
 def test_the_short_form_of_a_tool_has_all_its_arguments_and_describes_none():
     short = default_toolbox().short_specs
     for spec, whole in zip(short, default_toolbox().specs, strict=True):
@@ -49,12 +57,15 @@ def test_the_tools_are_offered_in_order_of_use():
     assert names[11:] == [
         "plan",
         "compact",
+        "ask_user",
         "scope",
         "recall",
         "explore",
         "delegate",
         "fetch",
+        "web_search",
         "why",
+        "other_tool",
     ]
 
 

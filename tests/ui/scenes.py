@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pydantic import JsonValue
 from textual.pilot import Pilot
 
 from agent_tui.commands.core.demo import own_demo
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
-from agent_tui.commands.diff import diff
 from agent_tui.commands.unread_rules import unread_question
 from agent_tui.config import PermissionSettings, Settings
 from agent_tui.events import Notice
@@ -20,6 +20,7 @@ from agent_tui.features.local.pull_screen import PullBar, PullScreen
 from agent_tui.features.review.comments import comment_entry, comment_on
 from agent_tui.features.review.screen import ReviewScreen
 from agent_tui.features.review.view import ReviewView
+from agent_tui.features.tree.diff_screen import DiffScreen
 from agent_tui.messages import Cost, ToolCall, Usage, UserMessage
 from agent_tui.permissions.rule_book import UnreadRules
 from agent_tui.providers.accounts import own_accounts
@@ -39,8 +40,8 @@ from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import KeyChoice, UiOptions
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.context import KeepingScreen
-from agent_tui.ui.screens.diff import DiffScreen
+from agent_tui.ui.screens.form import FormScreen
+from agent_tui.ui.screens.keeping import KeepingScreen
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.terminal.outcome import UiOutcome
 from tests.support.fake_local import PULLED, FakeLocal
@@ -346,6 +347,31 @@ async def approval_armed(ui: Ui) -> None:
     await ui.settle()
 
 
+def asking_user() -> tuple[Reply, ...]:
+    """Questions to the user."""
+    asked: list[JsonValue] = [
+        {
+            "question": "Where should the version come from?",
+            "answers": ["the package's metadata", "a constant in main.py"],
+            "recommended": "the package's metadata",
+        },
+        {
+            "question": "Which tests do you want for the flag?",
+            "answers": ["a unit test", "a test of the whole command", "none"],
+            "several": True,
+        },
+    ]
+    ask = call("a1", "ask_user", questions=asked)
+    return (Reply(text="Two decisions are yours.", tool_calls=(ask,)),)
+
+
+async def questions(ui: Ui) -> None:
+    """The model asks, with answers to choose from."""
+    await ui.send("Why does the version flag do nothing? Please fix it.")
+    await ui.until(lambda: isinstance(ui.app.screen, FormScreen))
+    await ui.drawn()
+
+
 async def approval_rule(ui: Ui) -> None:
     """A rule is written instead of a yes."""
     await approval_armed(ui)
@@ -415,9 +441,11 @@ async def session_picker(ui: Ui) -> None:
 
 
 async def changes(ui: Ui) -> None:
-    """What was changed, without the feature that reviews it."""
+    """What going back would change in files."""
     await ui.send("Why does the version flag do nothing? Please fix it.")
-    ui.app.run_worker(diff.run(ui.app.controller.front, ""))
+    await ui.submit("/undo")
+    await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+    await ui.pilot.press("d")
     await ui.until(lambda: isinstance(ui.app.screen, DiffScreen))
     await ui.until(lambda: ui.app.screen.query(RowList))
     await ui.until(lambda: ui.app.screen.query_one(RowList).count)
@@ -656,6 +684,7 @@ SCENES: dict[str, Scene] = {
         files,
         approval,
         approval_armed,
+        questions,
         approval_rule,
         plan_panel,
         model_picker,
@@ -702,6 +731,7 @@ SCRIPTS: Mapping[str, Callable[[], tuple[Reply, ...]]] = {
     "approval": pushing,
     "approval_armed": editing,
     "approval_rule": editing,
+    "questions": asking_user,
     "plan_panel": planned,
     "keeping": chosen,
     "compactions": compacted,
@@ -798,7 +828,7 @@ def scene_app(
         local=FakeLocal(home / "data" / "models", problem).as_offer,
         pull_first=name.startswith("pull"),
         onboarding_file=home / "newcomer.json" if name == "new_user" else None,
-        approval_quiet_s=3_600.0,
+        approval_quiet_s=0.0 if name == "questions" else 3_600.0,
         clock=clock,
         demo=own_demo() if name == "tour" else None,
     )

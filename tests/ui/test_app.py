@@ -11,12 +11,13 @@ from textual.drivers.headless_driver import HeadlessDriver
 from textual.widget import Widget
 from textual.widgets import Input
 
+from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.durations import clock_time
 from agent_tui.events import ReplyAwaited, TextDelta, ToolFinished, ToolStarted
-from agent_tui.messages import ToolCall, ToolResultMessage
+from agent_tui.messages import ToolCall, ToolResultMessage, UserMessage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
@@ -33,6 +34,27 @@ from tests.ui.app_support import Ui, asking, held, running_app, sized
 from tests.ui.scenes import StillClock
 
 DONE = Reply(text="Done.")
+
+
+async def test_a_long_message_is_shown_as_being_read_while_its_tokens_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    is_counted = Event()
+
+    def count(_conversation: Conversation, _message: UserMessage) -> str:
+        is_counted.wait(60)
+        return "It is too large."
+
+    monkeypatch.setattr(Conversation, "too_large", count)
+    monkeypatch.setattr(Conversation, "surely_holds", lambda *_: False)
+    async with running_app(tmp_path, DONE) as ui:
+        await ui.write("row\n" * 20)
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.activity.state is not None)
+        assert ui.activity.state is not None
+        assert ui.activity.state.label == "Reading your message"
+        is_counted.set()
+        await ui.until(lambda: ui.activity.state is None)
 
 
 async def test_a_reply_streams_into_the_chat(tmp_path: Path):
@@ -299,6 +321,18 @@ async def test_of_the_plan_a_question_leaves_the_present_step_and_it_ends_with_t
         assert not ui.plan.display
 
 
+async def test_a_plan_that_a_turn_left_unchanged_is_not_shown_again(tmp_path: Path):
+    plan = call("c0", "todo", todos=[{"text": "one"}])
+    script = (Reply(tool_calls=(plan,)), held("One."), held("Two."), held("Three."))
+    async with running_app(tmp_path, *script) as ui:
+        shown: list[bool] = []
+        for text in ("go", "go on", "and something else"):
+            await ui.send(text)
+            shown.append(ui.plan.display)
+            await ui.finish()
+        assert shown == [True, True, False]
+
+
 async def test_the_click_that_focuses_the_terminal_answers_nothing(tmp_path: Path):
     async with running_app(tmp_path, *asks(), size=(80, 40), approval_quiet_s=3_600.0) as ui:
         await ask(ui)
@@ -368,11 +402,13 @@ async def test_ctrl_c_that_clears_does_not_begin_to_leave(tmp_path: Path):
 async def test_ctrl_c_stops_a_turn_and_keeps_the_prompt(tmp_path: Path):
     async with running_app(tmp_path, held("Half a"), clock=lambda: 100.0) as ui:
         await ui.send("go")
-        await ui.write("a draft")
+        await ui.write("/h")
+        assert ui.app.prompt.menu.is_open
         await ui.pilot.press("ctrl+c")
         await ui.until(lambda: not ui.is_running)
         assert ui.answers == ["Half a"]
-        assert ui.text == "a draft"
+        assert ui.text == "/h"
+        assert not ui.app.prompt.menu.is_open
         await ui.pilot.press("ctrl+c")
         assert ui.text == ""
         await ui.pilot.press("ctrl+c")

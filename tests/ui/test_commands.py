@@ -5,13 +5,13 @@ import pytest
 
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.commands.sessions import age
+from agent_tui.features.session_picker.screen import SessionPicker
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.listing import ListingScreen, ModelPicker, ThemePicker
 from agent_tui.ui.screens.modal import PageRow, PageScreen
 from agent_tui.ui.screens.picker import PickerRow, RowList, search_rows
-from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.theme.themes import DARK, LIGHT
 from agent_tui.ui.transcript.blocks import UserBlock, WelcomeBlock
 from tests.support.models import LOCAL, MODEL, OTHER
@@ -55,6 +55,7 @@ def test_every_command_of_the_program_is_there():
         "output",
         "new",
         "clear",
+        "reload",
         "resume",
         "tree",
         "undo",
@@ -96,6 +97,21 @@ async def test_btw_is_answered_beside_a_turn_that_runs(tmp_path: Path):
         assert not ui.queued
 
 
+@pytest.mark.parametrize("beside_a_turn", [True, False])
+async def test_esc_stops_a_side_question_and_says_so(tmp_path: Path, beside_a_turn: bool):
+    replies = [held("Half")] if beside_a_turn else []
+    async with running_app(tmp_path, *replies, held()) as ui:
+        if beside_a_turn:
+            await ui.send("go")
+        await ui.write("/btw which language?")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.app.controller.runtime.is_asked_aside)
+        await ui.pilot.press("escape")
+        told = "Stopped before this was answered: which language?"
+        await ui.until(lambda: told in ui.notices)
+        await ui.until(lambda: not ui.is_running)
+
+
 async def test_queue_adds_to_the_running_turn_and_sends_without_one(tmp_path: Path):
     async with running_app(tmp_path, held()) as ui:
         await ui.send("/queue first")
@@ -133,7 +149,8 @@ async def test_a_session_is_not_left_while_a_turn_runs(tmp_path: Path):
         await ui.send("go")
         await ui.send("/new")
         assert (
-            ui.notices[-1] == "Cannot leave this session while the agent works. Use /abort first."
+            ui.notices[-1]
+            == "Cannot leave this session while the agent works. Stop it first with Esc or /abort."
         )
 
 

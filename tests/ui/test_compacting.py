@@ -13,11 +13,12 @@ from agent_tui.compaction.outcome import CompactionPreview, Outcome
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import AgentTuiError
+from agent_tui.features.context.screen import ContextScreen
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelInfo
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.context import ContextScreen, PreviewScreen
+from agent_tui.ui.screens.keeping import PreviewScreen
 from agent_tui.ui.transcript.blocks import AssistantBlock, SummaryBlock, UserBlock
 from tests.support.compaction_ways import talk
 from tests.support.long_work import SUMMARY, long_work
@@ -157,7 +158,9 @@ async def test_compact_waits_for_the_end_of_a_turn_but_its_preview_does_not(tmp_
     async with at_work(tmp_path, held("still")) as ui:
         await ui.send("go")
         await ui.send("/compact")
-        assert ui.notices == ["Cannot compact while the agent works. Use /abort first."]
+        assert ui.notices == [
+            "Cannot compact while the agent works. Stop it first with Esc or /abort."
+        ]
         await opened(ui, "/compact --preview", "after /compact")
         ui.let_go()
         await ui.until(lambda: not ui.is_running)
@@ -241,7 +244,7 @@ async def test_an_automatic_compaction_is_one_line_in_the_turn_that_goes_on(tmp_
         assert ui.status.usage.label == "[ctx: ~85%]"
         await ui.send("work")
         assert ui.is_running
-        assert ui.status.usage.label == "[ctx: ~65%]"
+        assert ui.status.usage.label == "[ctx: ~64%]"
         (block,) = summaries(ui)
         assert "1 message: thinking and repeated outputs" in block.summary
         await ui.finish()
@@ -356,7 +359,9 @@ async def test_uncompact_waits_for_the_end_of_a_turn(tmp_path: Path):
     async with at_work(tmp_path, held()) as ui:
         await ui.send("go")
         await ui.send("/uncompact")
-        assert ui.notices == ["Cannot undo while the agent works. Use /abort first."]
+        assert ui.notices == [
+            "Cannot undo while the agent works. Stop it first with Esc or /abort."
+        ]
 
 
 async def test_uncompact_says_when_there_is_nothing_to_undo(tmp_path: Path):

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.commands.context import PART_LABELS, Part
-from agent_tui.ui.screens.context import SIGNS, STYLES, bar_cells
+from agent_tui.features.context.contents import PART_LABELS, Part
+from agent_tui.features.context.screen import SIGNS, STYLES, bar_cells
 
 
 @given(

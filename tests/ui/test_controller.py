@@ -10,13 +10,15 @@ import pytest
 
 from agent_tui.commands.core.front import Level
 from agent_tui.commands.core.registry import load_commands
-from agent_tui.drafts.draft import Draft
+from agent_tui.drafts.draft import Draft, join_drafts
 from agent_tui.events import AgentEvent, SessionChanged, TurnFinished
 from agent_tui.headless.printer import HeadlessFront
+from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.log import SessionLog
+from agent_tui.tools.form import CANCELLED, Elicitation
 from agent_tui.ui.controller import GO_BACK_WITHIN_S, Controller, ControllerPorts
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.turns import TurnRunner
@@ -37,7 +39,7 @@ class Seen:
         self.last_outcome = ""
         self.follows = 0
 
-    def begin(self) -> None:
+    def begin(self, label: str) -> None:
         self.last_outcome = ""
 
     def show(self, event: AgentEvent) -> None:
@@ -88,8 +90,10 @@ class Room:
             cast(Any, self.seen),
         )
         ports = ControllerPorts(
+            fill_form=self._fill_none,
             view=self.seen,
             front=front,
+            front_for=lambda _draft: front,
             turns=TurnRunner(self.runtime, self.seen, self._start, self.seen.give_back),
             start_work=self._start,
             read_files=self._nothing,
@@ -108,6 +112,9 @@ class Room:
     def cancel(self) -> None:
         for task in self._tasks:
             task.cancel()
+
+    async def _fill_none(self, _form: Elicitation) -> JsonObject:
+        return CANCELLED
 
     async def _nothing(self) -> None: ...
 
@@ -221,6 +228,30 @@ async def test_esc_stops_the_turn_and_gives_what_waited_back(room: Callable[...,
     await here.done()
     assert here.seen.given_back[-1] == "second"
     assert not here.controller.turns.is_running
+
+
+async def test_a_command_typed_while_a_turn_runs_waits_for_its_end_in_order(
+    room: Callable[..., Room],
+):
+    here = room(Reply("One."), Reply("Two."))
+    for text in ("first", "!echo between", "second"):
+        here.controller.submit(Draft(text))
+    assert here.runtime.conversation.queue.shown == ("!echo between", "second")
+    await here.done()
+    assert roles(here.runtime) == ["user", "assistant", "bashExecution", "user", "assistant"]
+    assert here.runtime.conversation.queue.shown == ()
+
+
+async def test_a_command_that_comes_back_does_not_run_the_messages_around_it(
+    room: Callable[..., Room],
+):
+    here = room(Reply("One.", gate=asyncio.Event()))
+    for text in ("first", "!echo between", "second"):
+        here.controller.submit(Draft(text))
+    here.controller.interrupt()
+    await here.done()
+    assert here.seen.given_back == ["first", "!echo between", "second"]
+    assert join_drafts(map(Draft, here.seen.given_back)).text == "first\n\nsecond\n\n!echo between"
 
 
 async def test_esc_goes_back_only_twice_in_time_and_with_nothing_typed_between(

@@ -5,8 +5,8 @@ from textual.widgets import Static
 
 from agent_tui.agent.session.spending import Spending, Spent
 from agent_tui.agent.turn.request_watch import CacheBreak
-from agent_tui.commands.model import break_lines, cost_lines
 from agent_tui.events import TotalsChanged
+from agent_tui.features.cost.command import break_lines, cost_lines
 from tests.ui.app_support import running_app
 
 BIG, OWN = Spent("a/big", 2, 1_500, 200, 20, 0.6), Spent("my/own", 1, 5_000, 0, 10, 0.0)

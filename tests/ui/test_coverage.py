@@ -8,17 +8,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 from textual.binding import BindingType
 from textual.screen import Screen
 
+import agent_tui.features
 import agent_tui.ui.screens
 from agent_tui.commands.core.registry import load_commands
-from agent_tui.features.local import pull_screen
-from agent_tui.features.review import screen as review_screen
 from agent_tui.key_actions import KEY_ACTIONS
 from agent_tui.ui.approval_panel import ApprovalPanel
-from agent_tui.ui.first_run import chooser as first_run
 from agent_tui.ui.keys import APP_BINDINGS
 from agent_tui.ui.prompt import prompt
 from agent_tui.ui.prompt.area import PromptArea
@@ -78,15 +77,18 @@ def keys_of_the_prompt() -> set[str]:
     return found
 
 
+def names_below(package: ModuleType) -> list[str]:
+    found = pkgutil.iter_modules(package.__path__) if hasattr(package, "__path__") else ()
+    return [f"{package.__name__}.{each.name}" for each in found]
+
+
 def screens() -> dict[str, type[Screen[object]]]:
-    package = agent_tui.ui.screens
-    names = [f"{package.__name__}.{found.name}" for found in pkgutil.iter_modules(package.__path__)]
-    modules = [
-        first_run,
-        pull_screen,
-        review_screen,
-        *(importlib.import_module(name) for name in names),
-    ]
+    rooms = (
+        agent_tui.ui.screens,
+        *(importlib.import_module(name) for name in names_below(agent_tui.features)),
+    )
+    names = [name for room in rooms for name in names_below(room)]
+    modules = [importlib.import_module(name) for name in names if "screen" in name]
     return {
         name: value
         for module in modules

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
+from agent_tui.features.tree.screen import TreeScreen
 from agent_tui.sessions.lineage import chain
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.chat import history_blocks as earlier_chat
-from agent_tui.ui.screens.tree import TreeScreen
 from agent_tui.ui.transcript.blocks import NoticeBlock, SummaryBlock, UserBlock
 from tests.support.runtime import Stage
 from tests.support.session_chain import MESSAGES, begun, write_chain
@@ -177,33 +177,20 @@ async def test_the_tree_shows_the_whole_chain_and_going_to_a_message_opens_its_s
         screen._list.move_to(5)
         await ui.pilot.press("enter")
         await ui.until(lambda: ui.text == "q1-5")
-        assert ui.app.prompt.area.selected_text == "q1-5", "typing replaces it"
+        assert not ui.app.prompt.area.selected_text
         assert asked(ui)[-1] == "q1-4"
         assert not dimmed(ui), "it is the conversation again"
         assert left[:8] in ui.notices[-1]
 
 
-async def test_undo_typed_behind_undo_is_the_command(tmp_path: Path):
+async def test_undo_typed_behind_the_returned_text_is_the_command(tmp_path: Path):
     async with at_end_of_chain(tmp_path) as ui:
         for text in ("q3-24", "q3-23", "q3-22"):
             await ui.write("/undo")
             await ui.pilot.press("enter")
             await ui.until(lambda text=text: ui.text == text)
-        await ui.pilot.press("left")
-        await ui.pilot.press("x")
-        assert ui.text == "xq3-22", "an arrow keeps the text, the cursor at its beginning"
-
-
-async def test_undo_typed_behind_the_returned_text_is_the_command(tmp_path: Path):
-    async with at_end_of_chain(tmp_path) as ui:
-        await ui.write("/undo")
-        await ui.pilot.press("enter")
-        await ui.until(lambda: ui.text == "q3-24")
-        await ui.pilot.press("end")
-        await ui.write("/undo")
-        assert ui.text == "q3-24/undo"
-        await ui.pilot.press("enter")
-        await ui.until(lambda: ui.text == "q3-23")
+        await ui.write("x")
+        assert ui.text == "q3-22x", "what is typed replaces nothing"
 
 
 async def test_a_refusal_that_is_said_again_stands_once_at_the_end(tmp_path: Path):

@@ -76,7 +76,7 @@ def test_a_call_without_a_result_was_cancelled():
     call = ToolCall(id="c1", name="bash", arguments={"command": "sleep 9"})
     message = AssistantMessage(content=(call,), stop_reason="aborted")
     (block,) = blocks_of((MessageEntry(message=message),))
-    assert block == ToolBlock("c1", "bash", "sleep 9", "cancelled")
+    assert block == ToolBlock("c1", "bash", "sleep 9", "cancelled", command="sleep 9")
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.listing import ListingScreen
@@ -147,10 +149,37 @@ async def test_a_running_command_is_moved_to_the_background(tmp_path: Path):
         await ui.pilot.press("ctrl+b")
         await ui.settle()
         assert ui.status.jobs == 1
-        assert "moved to the background: job 1" in ui.drawn_chat
+        assert "runs in the background: job 1" in ui.drawn_chat
+        entries = ui.app.controller.runtime.conversation.log.path_entries()
+        results = [str(getattr(entry, "message", "")) for entry in entries]
+        told = "[runs in the background: job 1; the user moved it there. Use job"
+        assert any(told in result for result in results)
         await ui.pilot.press("ctrl+b")
         await ui.settle()
         assert ui.notices[-1] == "No command is running that could go on in the background."
+
+
+@pytest.mark.parametrize("sign", ["!", "!!"])
+async def test_a_command_of_the_persons_is_moved_to_the_background(tmp_path: Path, sign: str):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=free(stage, Reply("Ok."))) as ui:
+        conversation = ui.app.controller.runtime.conversation
+        await ui.write(f"{sign}echo begun; {WAIT}")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: bool(conversation.jobs.awaited) and "│ begun" in ui.drawn_chat)
+        await ui.pilot.press("ctrl+b")
+        await ui.settle()
+        assert ui.status.jobs == 1
+        assert "runs in the background: job 1" in ui.drawn_chat
+        assert "│ begun" in ui.drawn_chat
+        (stage.workspace / "go").touch()
+        await ui.until(lambda: bool(ui.notices))
+        assert "has ended: exit code 0" in ui.notices[-1]
+        await ui.send("and now")
+        entries = conversation.log.path_entries()
+        is_told = any("has ended" in str(getattr(entry, "content", "")) for entry in entries)
+        assert is_told == (sign == "!")
+        assert bool(conversation.jobs.seen) == (sign == "!")
 
 
 async def test_a_resumed_session_shows_what_was_told_of_an_end(tmp_path: Path):

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from agent_tui.providers.scripted.provider import Reply
-from agent_tui.ui.screens.context import KeepingScreen, PreviewScreen
+from agent_tui.ui.screens.keeping import KeepingScreen, PreviewScreen
 from agent_tui.ui.screens.picker import RowList
 from tests.support.long_work import SUMMARY
 from tests.ui.app_support import Ui, listed
 from tests.ui.test_compacting import at_work, opened, summaries
 
-ANSWER = f"<notes>\n{SUMMARY}\n</notes>\n<keep>\n#5\n#6 1-4\n</keep>"
+ANSWER = f"<notes>\n{SUMMARY}\n</notes>\n<keep>\n#6\n#7 1-4\n</keep>"
 
 
 async def _asked(ui: Ui, line: str = "/compact --preview") -> KeepingScreen:
@@ -60,10 +60,10 @@ async def test_the_model_is_asked_only_after_a_key_and_its_choice_is_shown(tmp_p
         await ui.pilot.press("escape")
         screen = await _asked(ui)
         assert _questions(ui) == 1
-        notes, first, second, _, _, fourth, fifth = _rows(screen)[:7]
+        notes, first, second, _, _, third, fourth, fifth = _rows(screen)[:8]
         assert notes == "the model's notes written"
         assert first.split()[-2] == "goes"
-        assert second.split()[-2] == "stays"
+        assert second.split()[-2] == third.split()[-2] == "stays"
         assert fourth.split()[-2] == "kept"
         assert fifth.split()[-3:-1] == ["kept", "1-4"]
         assert _rows(screen)[-1].split()[-2] == "stays"
@@ -80,14 +80,14 @@ async def test_enter_makes_the_compaction_that_was_shown(tmp_path: Path):
         await _go_to(ui, screen, 1)
         await ui.pilot.press("a")
         kept = screen.present_row
-        await ui.pilot.press("down", "down", "down", "down", "d")
+        await ui.pilot.press("down", "down", "down", "down", "down", "d")
         dropped = screen.present_row
         await ui.settle()
         assert kept is not None
         assert dropped is not None
         rows = _rows(screen)
         assert "always kept" in rows[1]
-        assert "dropped by you" in rows[5]
+        assert "dropped by you" in rows[6]
         await ui.pilot.press("enter")
         await ui.until(lambda: bool(summaries(ui)))
         await ui.settle()

@@ -112,7 +112,8 @@ def test_the_plan_shows_the_steps_around_the_present_one():
         Todo(text=f"step {n}", status="completed" if n < 7 else "pending") for n in range(10)
     )
     lines = plan_lines(todos).plain.split("\n")
-    assert lines == ["Plan 7/10", "✓ step 5", "✓ step 6", "· step 7", "· step 8", "· step 9"]
+    assert lines[0] == "Plan 7/10 · +5 more"
+    assert lines[1:] == ["✓ step 5", "✓ step 6", "· step 7", "· step 8", "· step 9"]
 
 
 def test_a_long_command_says_how_to_move_it_to_the_background():

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.prompt.context_files import ContextFile, FileInForce
-from agent_tui.commands.memory import memory_page
+from agent_tui.features.memory.command import memory_page
 from agent_tui.messages import Pin
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.ui.screens.choice import ChoiceScreen

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 
-from agent_tui.events import ApprovalRequest, ApprovalRequested, TurnFinished, TurnStarted
+from agent_tui.events import (
+    ApprovalRequest,
+    ApprovalRequested,
+    FormOpened,
+    TurnFinished,
+    TurnStarted,
+)
 from agent_tui.ui.status.notifier import (
     AWAY_AFTER_S,
     BELL_ONLY,
@@ -20,6 +26,7 @@ from tests.support.terminal_attacks import hostile_text, what_is_left
 from tests.ui.scenes import StillClock
 
 ASKED = ApprovalRequested(ApprovalRequest("r", "c", "bash", "git push", "", "command", "", ""))
+FORM = FormOpened("c", "Which database?")
 OSC_9, OSC_99 = NotifyMethod("osc 9"), NotifyMethod("osc 99")
 
 
@@ -94,6 +101,7 @@ def test_who_looks_is_not_called_and_who_looks_away_is():
     assert notifier.text_for(ASKED) == ""
     notifier.focus_changed(False)
     assert notifier.text_for(ASKED) == "Waiting for your answer: git push"
+    assert notifier.text_for(FORM) == "Waiting for your answer: Which database?"
     notifier.focus_changed(True)
     clock.now += AWAY_AFTER_S  # a terminal that tells of its focus is believed
     assert notifier.text_for(ASKED) == ""

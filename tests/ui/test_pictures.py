@@ -50,11 +50,15 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home whose path is as long everywhere: requests name it, and their sizes are shown."""
+    """A home whose path is as long everywhere: requests name it, and their sizes are shown.
+
+    So is the path of the manual, which they name, too.
+    """
     folder = tmp_path.parent
     home = folder / tmp_path.name[-8:].rjust(_HOME_CHARS - len(f"{folder}/"), "h")
     home.mkdir()
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr("agent_tui.agent.session.opening.find_manual", lambda: Path("/manual"))
     return home
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.features.session_picker.screen import SessionPicker
 from agent_tui.ui.screens.picker import RowList
-from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.transcript.blocks import UserBlock
 from tests.support.showcase import LINE, PULL, sharing_showcase
 from tests.ui.app_support import Ui, listed

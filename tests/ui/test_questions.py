@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual import events
 
-from agent_tui.commands.core.front import Choice, Question, TextQuestion, loss_question
+from agent_tui.commands.core.front import Choice, Page, Question, TextQuestion, loss_question
 from agent_tui.commands.trust import server_question, trust_question
 from agent_tui.config import Settings
 from agent_tui.drafts.draft import Draft
@@ -89,6 +89,23 @@ def test_a_question_of_consequence_marks_no(question: Question[object]):
     assert question.choices[question.marked].key == "n"
 
 
+@pytest.mark.thorough
+async def test_a_long_text_names_its_scroll_keys_and_goes_to_its_end(tmp_path: Path):
+    question = replace(WAYS, facts=tuple(f"line {number}" for number in range(200)))
+    async with running_app(tmp_path) as ui:
+        screen = ChoiceScreen(question)
+        await ui.app.push_screen(screen)
+        facts = screen.query_one("#choice-scroll")
+        await ui.until(lambda: "j/k scroll" in screen_text(ui))
+        for key, place in (("end", facts.max_scroll_y), ("home", 0)):
+            await ui.pilot.press(key)
+            assert facts.scroll_offset.y == place, key
+        await ui.app.pop_screen()
+        await ui.app.push_screen(ChoiceScreen(WAYS))
+        await ui.settle()
+        assert "j/k scroll" not in screen_text(ui)
+
+
 # Approvals
 
 
@@ -118,6 +135,19 @@ async def test_a_page_above_a_question_says_that_one_waits(
         await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
         await ui.asked()
         assert told == ["You are asked for approval. Close this page to answer."]
+        assert waiting(ui) == [told[0]]
+        await ui.app.push_screen(PageScreen(Page("Another page", ())))
+        assert waiting(ui) == [told[0]]
+        ui.runtime.abort()
+        await ui.until(lambda: waiting(ui) == [""])
+        form = asyncio.create_task(ui.app.window.wait_for_chat(0))
+        await ui.until(lambda: waiting(ui) == told[1:])
+        form.cancel()
+        await ui.until(lambda: waiting(ui) == [""])
+
+
+def waiting(ui: Ui) -> list[str]:
+    return [str(frame.border_subtitle or "") for frame in ui.app.screen.query(".frame")]
 
 
 async def test_a_loss_is_marked_no(tmp_path: Path):

@@ -12,6 +12,7 @@ from agent_tui.config.loading import LoadedSettings
 from agent_tui.features.rules.command import proposed_line, quote_row
 from agent_tui.features.rules.events import RuleOffered
 from agent_tui.features.rules.review import answer_file
+from agent_tui.features.settings.screen import act_on, acts_at_once
 from agent_tui.headless.printer import print_command
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Header
@@ -19,7 +20,6 @@ from agent_tui.ui.chat.lines_above_prompt import FeatureLines
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from agent_tui.ui.screens.modal import PageRow, PageScreen
-from agent_tui.ui.screens.settings import act_on, acts_at_once
 from tests.features.rules.said import BACKGROUND, project, say, session
 from tests.support.models import ListedModels
 from tests.support.runtime import Stage

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,23 +18,24 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.attachments import earlier_work_block, instructions_block
 from agent_tui.cli.folders import worktree_records
 from agent_tui.commands import sessions as session_opening
-from agent_tui.commands.sessions import age
+from agent_tui.commands.sessions import SessionsOfProject, age
 from agent_tui.events import AgentEvent
+from agent_tui.features.session_picker import screen as session_picker
+from agent_tui.features.session_picker.screen import SessionPicker
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.entries import Header, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.worktree import Worktree
-from agent_tui.ui.screens import session_picker
 from agent_tui.ui.screens.choice import ChoiceScreen, LineInputScreen
 from agent_tui.ui.screens.picker import RowList
-from agent_tui.ui.screens.session_picker import SessionPicker
 from agent_tui.ui.transcript.blocks import UserBlock
 from tests.features.helpers.test_worktrees import git
 from tests.sessions.importers import recordings
 from tests.support.models import MODEL
 from tests.support.other_program import opened_elsewhere
 from tests.support.runtime import Stage
+from tests.support.session_files import summary
 from tests.ui.app_support import Ui, asking, listed, running_app
 from tests.ui.app_support import answer as reply
 from tests.ui.previews import marked_words, painted
@@ -468,3 +470,10 @@ async def test_files_that_cannot_be_read_are_told(tmp_path: Path):
     (path.parent / "bad.jsonl").write_text("nothing\n")
     async with picking(stage, 1) as ui:
         await ui.until(lambda: "bad.jsonl: it contains no session" in message(ui))
+
+
+def test_a_tour_is_not_of_the_folder_that_it_was_started_in():
+    started = replace(summary("s"), cwd=Path("/scratch"), launch_cwd=Path("/w"))
+    project = SessionsOfProject(Path("/w"))
+    assert project.has(started)
+    assert not project.has(replace(started, origin="tour"))

@@ -10,11 +10,11 @@ from agent_tui.config.loading import LoadedSettings, load_settings
 from agent_tui.config.specs import SettingSpec, setting_specs
 from agent_tui.config.user_file import SettingsEditor, UserConfigFile, setting_named
 from agent_tui.drafts.draft import Draft
+from agent_tui.features.settings.screen import SettingsScreen, about, acts_at_once, rows_by_section
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.screens.choice import LineInputScreen
 from agent_tui.ui.screens.listing import ModelPicker, ThemePicker
-from agent_tui.ui.screens.settings import SettingsScreen, about, acts_at_once, rows_by_section
 from tests.ui.app_support import Ui, listed, running_app
 
 

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
+from textual import events
 
+from agent_tui.features.context.screen import ContextScreen
 from agent_tui.providers.scripted.provider import Reply
-from agent_tui.ui.screens.context import ContextScreen
 from agent_tui.ui.screens.modal import PageScreen
 from tests.ui.app_support import running_app
 
@@ -21,7 +22,7 @@ async def test_skills_are_listed_called_and_dropped(tmp_path: Path):
     skill(tmp_path, "release", "Make a release")
     skill(tmp_path, "review", "Look at a change")
     async with running_app(tmp_path, Reply(text="Released."), Reply(text="Well.")) as ui:
-        await ui.write("/rel")
+        await ui.write("/rele")
         assert [item.description for item in ui.app.prompt.menu.items] == [
             "project skill · Make a release"
         ]
@@ -51,3 +52,44 @@ async def test_skills_are_listed_called_and_dropped(tmp_path: Path):
         await ui.until(lambda: ui.notices[-1] == "Skill release removed from the context.")
         await ui.send("Go on")
         await ui.until(lambda: ui.answers[-1] == "Well.")
+
+
+@pytest.mark.thorough
+async def test_a_skill_is_completed_within_a_message_and_paths_stay_as_they_are(tmp_path: Path):
+    skill(tmp_path, "release", "Make a release")
+    async with running_app(tmp_path, Reply(text="Released.")) as ui:
+        prompt = ui.app.prompt
+        await ui.write("see /r")
+        await ui.until(lambda: prompt.menu.is_open)
+        assert [item.label for item in prompt.menu.items] == ["/release"]
+        await ui.write("un/x")
+        await ui.until(lambda: not prompt.menu.is_open)
+        await ui.write(" then $r")
+        await ui.until(lambda: prompt.menu.is_open)
+        await ui.pilot.press("tab")
+        assert prompt.area.text == "see /run/x then $release "
+        await ui.write("and $rel")
+        await ui.until(lambda: prompt.menu.is_open)
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.answers == ["Released."])
+        assert ui.sent == ["see /run/x then $release and $rel"]
+        assert ui.notices[0].startswith("Skill release in use: ")
+
+
+@pytest.mark.thorough
+async def test_a_pasted_log_loads_no_skill_also_behind_a_command(tmp_path: Path):
+    skill(tmp_path, "release", "Make a release")
+    skill(tmp_path, "review", "Look at a change")
+    async with running_app(tmp_path, Reply(text="Well."), Reply(text="Good.")) as ui:
+        log = "POST /release 500\n+ cd $release\n"
+        for typed in ("What is this? ", "/review "):
+            await ui.write(typed)
+            ui.app.post_message(events.Paste(log))
+            await ui.settle()
+            await ui.pilot.press("enter")
+            await ui.settle()
+        await ui.until(lambda: ui.answers == ["Well.", "Good."])
+        assert ui.sent == [f"What is this? {log.strip()}", f"/review {log.strip()}"]
+        assert [message.typed for message in ui.user_messages] == [("What is this?",), ("/review",)]
+        assert [notice for notice in ui.notices if "release in use" in notice] == []
+        assert any("review in use" in notice for notice in ui.notices)

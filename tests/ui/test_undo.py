@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.features.tree.diff_screen import ChangeScreen, DiffScreen
+from agent_tui.features.tree.screen import TreeScreen
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.diff import DiffScreen
-from agent_tui.ui.screens.tree import TreeScreen
 from tests.support.runtime import Stage
-from tests.ui.app_support import Ui, running_app
+from tests.ui.app_support import Ui, listed, running_app
 
 
 def changing(tmp_path: Path) -> AbstractAsyncContextManager[Ui]:
@@ -51,18 +51,29 @@ async def test_both_go_back_and_that_is_taken_back(tmp_path: Path):
         await ui.send("Change them")
         asked = await question(ui, "/undo")
         assert "old.txt: +1 -2" in asked
-        assert "new.txt: is removed" in asked
+        assert "new.txt: is deleted" in asked
         assert present(tmp_path) == AFTER
         await ui.pilot.press("b")
         await ui.until(lambda: ui.text == "Change them")
         assert present(tmp_path) == BEFORE
-        assert (
-            ui.notices[-1]
-            == "2 files restored: old.txt, new.txt. /undo offers to redo the changes."
-        )
+        done = "1 file restored: old.txt. 1 file deleted: new.txt."
+        assert ui.notices[-1] == f"{done} /undo offers to redo the changes."
         await ui.pilot.press("ctrl+u")
-        assert "yes: 2 files as before the restore" in await question(ui, "/undo")
+        said = "yes: put old.txt, new.txt back as they were before the undo"
+        assert said in await question(ui, "/undo")
         await ui.pilot.press("y")
+        await ui.until(lambda: present(tmp_path) == AFTER)
+
+
+async def test_after_an_undo_the_first_row_redoes_it_and_names_the_files(tmp_path: Path):
+    async with changing(tmp_path) as ui:
+        await ui.send("Change them")
+        await question(ui, "/undo")
+        await ui.pilot.press("f")
+        await ui.until(lambda: present(tmp_path) == BEFORE)
+        said = "›r  redo: put old.txt, new.txt back as they were before the undo"
+        assert said in await question(ui, "/undo")
+        await ui.pilot.press("r")
         await ui.until(lambda: present(tmp_path) == AFTER)
 
 
@@ -71,6 +82,13 @@ async def test_the_changes_are_shown_before_it_is_decided(tmp_path: Path):
         await ui.send("Change them")
         await question(ui, "/undo")
         await ui.pilot.press("d")
+        await ui.until(lambda: isinstance(ui.app.screen, DiffScreen))
+        await ui.until(lambda: len(listed(ui.app.screen)) == 2)
+        assert {row.split()[0] for row in listed(ui.app.screen)} == {"old.txt", "new.txt"}
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ChangeScreen))
+        await ui.until(lambda: "two" in facts(ui))
+        await ui.pilot.press("escape")
         await ui.until(lambda: isinstance(ui.app.screen, DiffScreen))
         await ui.pilot.press("escape")
         await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))

@@ -11,6 +11,7 @@ from textual.widgets._toast import Toast
 
 from agent_tui.commands.sessions import SessionsOfProject
 from agent_tui.events import ApprovalRequest
+from agent_tui.features.session_picker.screen import session_rows
 from agent_tui.messages import Todo
 from agent_tui.sessions.listing import SessionSummary
 from agent_tui.ui.app import AgentApp
@@ -19,7 +20,6 @@ from agent_tui.ui.chat.lines_above_prompt import plan_lines, queue_lines
 from agent_tui.ui.diff_view import diff_lines, parse_diff
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.screens.picker import column_widths, picker_line
-from agent_tui.ui.screens.session_picker import session_rows
 from agent_tui.ui.styled_lines import Line
 from agent_tui.ui.terminal.clipboard import copy_text
 from agent_tui.ui.terminal.state import crash_report, title_sequence

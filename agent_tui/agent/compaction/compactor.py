@@ -1,12 +1,12 @@
 """When to compact, and how a compaction is carried out; the planner decides what it keeps."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
-from types import CoroutineType
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import TypeAlias
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.compaction.background import BackgroundSummary
@@ -32,13 +32,7 @@ from agent_tui.compaction.outcome import CompactionPreview, Outcome
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import RefillWatch, should_compact
 from agent_tui.compaction.proposal import Decision, Proposal
-from agent_tui.compaction.request import (
-    Ahead,
-    Asking,
-    CompactionRequest,
-    ContextSizes,
-    Occasion,
-)
+from agent_tui.compaction.request import Ahead, Asking, CompactionRequest, ContextSizes, Occasion
 from agent_tui.compaction.sources import largest_sources
 from agent_tui.errors import CompactionError, NothingToCompactError, SessionError
 from agent_tui.events import (
@@ -100,10 +94,6 @@ _LOOK_AGAIN_PARTS = 50
 
 Confirm: TypeAlias = Callable[[CompactionPreview], Awaitable[str]]
 """Says why a compaction that the user asked for should not be done; empty if it should."""
-
-
-_Given = ParamSpec("_Given")
-_Result = TypeVar("_Result")
 
 
 class Compactor:
@@ -211,25 +201,15 @@ class Compactor:
             request = await self._request("")
             self._background.begin(request, self._count_background)
 
-    @staticmethod
-    def _note_running(
-        compact: "Callable[Concatenate[Compactor, _Given], CoroutineType[Any, Any, _Result]]",
-    ) -> "Callable[Concatenate[Compactor, _Given], CoroutineType[Any, Any, _Result]]":
-        """Mark the conversation while the method `compact` runs."""
+    @contextmanager
+    def _running(self) -> Generator[None]:
+        """Mark the conversation while it is compacted."""
+        self._conversation.is_compacting = True
+        try:
+            yield
+        finally:
+            self._conversation.is_compacting = False
 
-        @wraps(compact)
-        async def run(
-            compactor: "Compactor", *args: _Given.args, **kwargs: _Given.kwargs
-        ) -> _Result:
-            compactor._conversation.is_compacting = True
-            try:
-                return await compact(compactor, *args, **kwargs)
-            finally:
-                compactor._conversation.is_compacting = False
-
-        return run
-
-    @_note_running
     async def make_room(
         self,
         reason: CompactionReason,
@@ -244,51 +224,56 @@ class Compactor:
         Uses `strategy`, or the one in the settings (see `decide`). Reports failures through `emit`.
         After a wait for a limit, nothing is written if the model does not answer.
         """
-        conversation = self._conversation
-        started = StartTeller(reason, focus, conversation.usage.used, emit)
-        await self._count_exactly(emit)
-        asked = await self._ask_parts(reason, focus, emit)
-        if asked.refusal:
-            conversation.left_by_compaction = conversation.usage.used
-            emit(CompactionFailed(_REFUSED.format(by=asked.by, why=asked.refusal)))
-            return None
-        full = conversation.context()
-        is_after_pause = reason == "threshold" and self._is_ready_after_pause
-        chosen = strategy or conversation.settings.strategy
-        request = await self._request(
-            focus,
-            occasion=_occasion_of(reason, is_asked=is_after_wait),
-            least_gain=self._least_gain(reason),
-            ahead=self._ahead(focus),
-        )
-        try:
-            outcome = await self._planner.outcome(
-                request, chosen, started.progress, self._conversation.counting(emit)
+        with self._running():
+            conversation = self._conversation
+            started = StartTeller(reason, focus, conversation.usage.used, emit)
+            await self._count_exactly(emit)
+            asked = await self._ask_parts(reason, focus, emit)
+            if asked.refusal:
+                conversation.left_by_compaction = conversation.usage.used
+                emit(CompactionFailed(_REFUSED.format(by=asked.by, why=asked.refusal)))
+                return None
+            full = conversation.context()
+            is_after_pause = reason == "threshold" and self._is_ready_after_pause
+            chosen = strategy or conversation.settings.strategy
+            request = await self._request(
+                focus,
+                occasion=_occasion_of(reason, is_asked=is_after_wait),
+                least_gain=self._least_gain(reason),
+                ahead=self._ahead(focus),
             )
-        except asyncio.CancelledError:
-            emit(CompactionFailed("Compaction cancelled; nothing was changed."))
-            raise
-        except CompactionError as error:
-            self._not_done(error, reason, emit, is_told=started.is_told)
-            return None
-        if is_after_wait and outcome.summary is not None and outcome.summary.is_fallback:
-            emit(CompactionFailed(_NO_ANSWER))
-            return None
-        used = conversation.usage.used
-        why_now = _WAIT_NOTE if is_after_wait else _PAUSE_NOTE if is_after_pause else ""
-        outcome = replace(outcome, note=f"{why_now} {outcome.note}".strip())
-        entries = outcome.entries(reason, used)
-        placed = conversation.log.append_many((*entries, *asked.added))
-        event = outcome_event(placed[len(entries) - 1].id, reason, outcome, used)
-        self._finish(event, emit)
-        if reason == "threshold" and not why_now:
-            self._say_why_early(emit)
-        if reason == "threshold" and conversation.refill.is_in_vain:
-            filling = await self.largest_sources(full)
-            emit(Notice("warning", self._services.ways.fill(conversation.refill.message(filling))))
-        for part in self._parts:
-            await part.after_compaction(event, emit)
-        return outcome
+            try:
+                outcome = await self._planner.outcome(
+                    request, chosen, started.progress, self._conversation.counting(emit)
+                )
+            except asyncio.CancelledError:
+                emit(CompactionFailed("Compaction cancelled; nothing was changed."))
+                raise
+            except CompactionError as error:
+                self._not_done(error, reason, emit, is_told=started.is_told)
+                return None
+            if is_after_wait and outcome.summary is not None and outcome.summary.is_fallback:
+                emit(CompactionFailed(_NO_ANSWER))
+                return None
+            used = conversation.usage.used
+            why_now = _WAIT_NOTE if is_after_wait else _PAUSE_NOTE if is_after_pause else ""
+            outcome = replace(outcome, note=f"{why_now} {outcome.note}".strip())
+            entries = outcome.entries(reason, used)
+            placed = conversation.log.append_many((*entries, *asked.added))
+            event = outcome_event(placed[len(entries) - 1].id, reason, outcome, used)
+            self._finish(event, emit)
+            if reason == "threshold" and not why_now:
+                self._say_why_early(emit)
+            if reason == "threshold" and conversation.refill.is_in_vain:
+                filling = await self.largest_sources(full)
+                emit(
+                    Notice(
+                        "warning", self._services.ways.fill(conversation.refill.message(filling))
+                    )
+                )
+            for part in self._parts:
+                await part.after_compaction(event, emit)
+            return outcome
 
     async def largest_sources(self, context: Context) -> str:
         """The largest sources of `context` with their shares, counted off the event loop."""
@@ -357,7 +342,6 @@ class Compactor:
             ToolDetails(summary=summary),
         )
 
-    @_note_running
     async def compact_to_child(
         self,
         focus: str,
@@ -373,41 +357,42 @@ class Compactor:
             decided: The proposal with the user's decisions; None without one.
             confirm: Says why not to do it, given what it would do; None to do it.
         """
-        conversation = self._conversation
-        emit(CompactionStarted("manual", focus, conversation.usage.used))
-        try:
-            await self._count_exactly(emit)
-            used = conversation.usage.used
-            if confirm is not None and (why_not := await confirm(await self.preview())):
-                emit(CompactionFailed(why_not))
+        with self._running():
+            conversation = self._conversation
+            emit(CompactionStarted("manual", focus, conversation.usage.used))
+            try:
+                await self._count_exactly(emit)
+                used = conversation.usage.used
+                if confirm is not None and (why_not := await confirm(await self.preview())):
+                    emit(CompactionFailed(why_not))
+                    return None
+                asked = await self._ask_parts("manual", focus, emit)
+                if asked.refusal:
+                    emit(CompactionFailed(_REFUSED.format(by=asked.by, why=asked.refusal)))
+                    return None
+                ahead = self._ahead(focus) if decided is None else None
+                request = await self._request(focus, occasion="new session", ahead=ahead)
+                request = request if decided is None else decided.apply_to(request)
+                outcome = await self._planner.outcome(
+                    request, "tiered", progress_to(emit), self._conversation.counting(emit)
+                )
+                summary = outcome.summary
+                carryover = summary.carryover if summary else request.previous
+                carried = carried_entries(self._parts, request.path)
+                log = self._services.store.create_child(
+                    conversation.log,
+                    (*outcome.child_entries(request.path, "manual", used, carried), *asked.added),
+                    with_spending(carryover, conversation.log, summary),
+                    cwd=conversation.cwd,
+                )
+            except (CompactionError, SessionError) as error:
+                emit(CompactionFailed(str(error)))
                 return None
-            asked = await self._ask_parts("manual", focus, emit)
-            if asked.refusal:
-                emit(CompactionFailed(_REFUSED.format(by=asked.by, why=asked.refusal)))
-                return None
-            ahead = self._ahead(focus) if decided is None else None
-            request = await self._request(focus, occasion="new session", ahead=ahead)
-            request = request if decided is None else decided.apply_to(request)
-            outcome = await self._planner.outcome(
-                request, "tiered", progress_to(emit), self._conversation.counting(emit)
-            )
-            summary = outcome.summary
-            carryover = summary.carryover if summary else request.previous
-            carried = carried_entries(self._parts, request.path)
-            log = self._services.store.create_child(
-                conversation.log,
-                (*outcome.child_entries(request.path, "manual", used, carried), *asked.added),
-                with_spending(carryover, conversation.log, summary),
-                cwd=conversation.cwd,
-            )
-        except (CompactionError, SessionError) as error:
-            emit(CompactionFailed(str(error)))
-            return None
-        except asyncio.CancelledError:
-            emit(CompactionFailed("Compaction cancelled; nothing was changed."))
-            raise
-        conversation.breaker = conversation.breaker.after_success()
-        return log, outcome_event(log.entries[0].id, "manual", outcome, used)
+            except asyncio.CancelledError:
+                emit(CompactionFailed("Compaction cancelled; nothing was changed."))
+                raise
+            conversation.breaker = conversation.breaker.after_success()
+            return log, outcome_event(log.entries[0].id, "manual", outcome, used)
 
     async def propose(self, on_progress: OnProgress, *, asks_model: bool) -> Proposal:
         """Propose what ``/compact`` would keep, for the user to decide; writes nothing.

@@ -1,4 +1,4 @@
-"""``@path`` and ``@server:uri`` in a message: attach the file or resource to the text."""
+"""What a message mentions: ``@path`` and ``@server:uri`` are attached, ``/skill`` is loaded."""
 
 import os
 import re
@@ -11,6 +11,7 @@ from agent_tui.attachments import without_attachments, without_instructions
 from agent_tui.errors import ToolError, UsageError
 from agent_tui.messages import ImageContent
 from agent_tui.safe_paths import is_file, is_folder, resolve_path, scan_folder
+from agent_tui.text import markdown_prose
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.files.images import ImageFile, read_image
 from agent_tui.tools.files.opening import open_judged_file
@@ -81,6 +82,12 @@ _MENTION = re.compile(
 )
 _QUOTED = re.compile(r"^ *\d+\| .*$", re.MULTILINE)
 """A line of a file, quoted with its number: what it says is no mention."""
+
+_SKILL = re.compile(r"(?:^|(?<=[\s(]))(?:/(\w[\w-]*)|\$(\w[\w-]*))(?![\w/-])(?![.:=]\w)")
+"""``/name`` in any case, as commands are; ``$name`` as written, since ``$NAME`` is a variable."""
+
+_SPOKEN = re.compile(r"(?<!\w)(?:([\"']).*?\1(?!\w)|“.*?”|„.*?[“”]|‘.*?’|«.*?»)")
+"""What stands between quotation marks on one line; an apostrophe is none."""
 
 _LINES = re.compile(r"(.+):(\d+)(?:-(\d+))?")
 _LIKE_A_FILE = re.compile(r"\.\w{1,8}$")
@@ -176,6 +183,18 @@ def find_mentions(text: str, cwd: Path) -> list[Mention]:
         if mention is not None:
             found.setdefault((mention.path, mention.lines), mention)
     return list(found.values())
+
+
+def find_skill_names(text: str) -> tuple[str, ...]:
+    """``/name`` and ``$name`` in a message, each once; most name a skill or nothing.
+
+    Paths (``/usr/bin``) name none, nor does what is quoted or code.
+    """
+    if not _SKILL.search(text):
+        return ()
+    prose = _SPOKEN.sub('""', markdown_prose(_QUOTED.sub("", text)))
+    names = (f"/{found[1].lower()}" if found[1] else found[0] for found in _SKILL.finditer(prose))
+    return tuple(dict.fromkeys(names))
 
 
 def _paths_in(text: str) -> Iterator[str]:

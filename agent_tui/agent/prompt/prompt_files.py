@@ -1,4 +1,4 @@
-"""Markdown files with front matter: prompts and skills, and expanding a prompt to a message."""
+"""Markdown files with front matter, and the skills among them."""
 
 import os
 import re
@@ -14,49 +14,13 @@ from agent_tui.regular_files import open_regular_file
 MAX_FILE_BYTES = 100_000
 """A prompt of 25,000 tokens: no real prompt file is larger."""
 
-_MAX_DESCRIPTION_CHARS = 200
 _FENCE = "---"
-_DESCRIPTION = "description"
-_HINT = "argument-hint"
 _KEY = re.compile(r"([A-Za-z][\w-]*)\s*:(?:\s+(.*))?$")
 _BLOCK_MARKS = ("|", ">", "|-", ">-", "|+", ">+")
-_PLACE = re.compile(r"\$(?:(ARGUMENTS)\b|(@)|([1-9])(?!\d))")
-_WORD = re.compile(r'"([^"]*)"|(\S+)')
 
 
 class PromptFileError(ValueError):
     """A prompt file that cannot be used; the text follows the file's name and says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class PromptText:
-    """The parts of a prompt file.
-
-    Attributes:
-        description: One line: what the front matter says, else the first line of the body.
-        argument_hint: What may follow the command; empty if the file takes nothing special.
-        body: The prompt, with its placeholders.
-    """
-
-    description: str
-    argument_hint: str
-    body: str
-
-
-def parse_prompt_file(data: bytes) -> PromptText:
-    """Read a prompt file.
-
-    Front matter is at the very top, between two lines ``---``, as lines ``key: value``.
-    Only ``description`` and ``argument-hint`` are used; other agents' keys are skipped.
-
-    Raises:
-        PromptFileError: It is too large, binary, not UTF-8 or empty, or its front matter is
-            invalid.
-    """
-    known, body = read_front_matter(data, (_DESCRIPTION, _HINT))
-    description = known.get(_DESCRIPTION) or first_line(body)
-    hint = known.get(_HINT) or ("[arguments]" if _PLACE.search(body) else "")
-    return PromptText(description[:_MAX_DESCRIPTION_CHARS], hint, body)
 
 
 def read_front_matter(
@@ -70,7 +34,8 @@ def read_front_matter(
         lists: Those whose values may also be lines ``- value``, which are joined by commas.
 
     Raises:
-        PromptFileError: See `parse_prompt_file`.
+        PromptFileError: It is too large, binary, not UTF-8 or empty, or its front matter is
+            invalid.
     """
     if len(data) > MAX_FILE_BYTES:
         raise PromptFileError(f"is larger than {MAX_FILE_BYTES:,} bytes")
@@ -102,26 +67,6 @@ def read_prompt_bytes(path: Path) -> bytes:
     """
     with open_regular_file(path) as file:
         return file.read(MAX_FILE_BYTES + 1)
-
-
-def expand_prompt(body: str, argument: str) -> str:
-    """Expand `body` with `argument` to a message.
-
-    ``$ARGUMENTS`` and ``$@`` stand for all of it, ``$1`` to ``$9`` for its words (``"two words"``
-    count as one), empty if there are fewer. If `body` has no placeholder, the argument follows it.
-    Inserted text is not expanded again.
-    """
-    if not _PLACE.search(body):
-        return f"{body}\n\n{argument}" if argument else body
-    words = [quoted or plain for quoted, plain in _WORD.findall(argument)]
-
-    def filled(place: re.Match[str]) -> str:
-        if not place[3]:
-            return argument
-        at = int(place[3]) - 1
-        return words[at] if at < len(words) else ""
-
-    return _PLACE.sub(filled, body)
 
 
 def _front_matter(

@@ -24,6 +24,7 @@ from agent_tui.messages import (
     ToolSpec,
     UserMessage,
 )
+from agent_tui.paths import find_manual
 from agent_tui.permissions.trust import WithheldFile
 from agent_tui.permissions.verdict import Permissions
 from agent_tui.providers.base import ModelRef, model_name
@@ -44,7 +45,7 @@ from agent_tui.sessions.lineage.chain import parent_file
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import restore_to_finish
 from agent_tui.sessions.replay.notes import jobs_on, own_usage
-from agent_tui.text import repair_text
+from agent_tui.text import is_same_path
 from agent_tui.tool_names import is_remote
 from agent_tui.tools.files.versions import version_of
 from agent_tui.tools.job_table import JobTable
@@ -150,6 +151,7 @@ def prompt_fitter(
 ) -> PromptFitter:
     """Returns a fitter that uses the tools available at the time of each call."""
     toolbox, day, files = services.toolbox, date.today(), tuple(context_files)
+    manual = find_manual()
 
     def fit(window: int, model_id: str, is_planning: bool) -> FittedPrompt:
         skills = find_skills(cwd, services.user_config_dir, services.trust).by_name.values()
@@ -176,6 +178,7 @@ def prompt_fitter(
             skills=told,
             added_folders=services.added_folders,
             has_sandbox=is_boxed,
+            manual=manual,
         )
         fitted = fit_prompt(prompt_parts, window, services.counter)
         return replace(fitted, model_id=model_id, is_planning=is_planning)
@@ -338,7 +341,7 @@ def working_folder(log: SessionLog, present: Path, *, here: bool = False) -> tup
         present: The folder the user is in.
         here: Stay there, even if the session worked elsewhere.
     """
-    if not log.header.cwd or log.header.cwd == repair_text(str(present)):
+    if not log.header.cwd or is_same_path(log.header.cwd, str(present)):
         return present, ""
     folder = Path(log.header.cwd)
     if not is_folder(folder):

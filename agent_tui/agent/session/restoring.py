@@ -23,10 +23,13 @@ from agent_tui.sessions.replay.file_changes import (
     plan_taking_back,
     restore_to_finish,
 )
+from agent_tui.sessions.replay.notes import note_to_model
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.versions import make_so, text_of_version, version_of
 
 _NOT_UNDOABLE = "its current content could not be saved"
+_REDOES = " /undo offers to redo the changes."
+_UNDOES_MORE = " /undo offers to undo the restore before it."
 _CHANGED_MEANWHILE = "it has changed since"
 _NAMED = 10
 
@@ -53,7 +56,7 @@ class FileRestorer:
         )
 
     async def plan_taking_back(self) -> RestorePlan:
-        """The plan to undo the newest restore of files."""
+        """The plan to undo the newest restore of files that is not undone yet."""
         written = tuple(self._sessions.conversation.log.entries)
         return await asyncio.to_thread(plan_taking_back, written, self._now)
 
@@ -81,7 +84,7 @@ class FileRestorer:
 
     def notices_of_left(self, plan: RestorePlan) -> tuple[AgentEvent, ...]:
         """Notices about the files that `plan` leaves as they are."""
-        return tuple(_notices((), plan.left, self._sessions.conversation.cwd))
+        return tuple(_notices_of_left(plan.left, self._sessions.conversation.cwd))
 
     async def carry_out(
         self,
@@ -89,6 +92,7 @@ class FileRestorer:
         *,
         tells_model: bool = False,
         told: str = "",
+        shown: str = "",
         is_beside_turn: bool = False,
     ) -> tuple[AgentEvent, ...]:
         """Restore the files of `plan`, each in one step or not at all.
@@ -100,6 +104,7 @@ class FileRestorer:
             plan: What to do; files that changed meanwhile stay.
             tells_model: Whether to tell the model, because the conversation stays where it is.
             told: The message to the model; by default, one that names the files.
+            shown: What the user reads once it is done; by default, what became of which files.
             is_beside_turn: Whether a turn runs, which is between its calls. The model must be told
                 in another way then: its calls and their results stay together.
 
@@ -112,12 +117,17 @@ class FileRestorer:
         conversation = self._sessions.conversation
         ready, left = await asyncio.to_thread(_keep_contents, conversation, plan.restores)
         if ready:
-            conversation.log.append(file_changes_entry(_record_of(ready)))
+            conversation.log.append(file_changes_entry(_record_of(ready, plan.undoes)))
             conversation.log.sync()
         done, failed = await asyncio.to_thread(_write_files, conversation, ready)
         if tells_model and done:
             conversation.log.append(_note_to_model(done, conversation.cwd, told))
-        return tuple(_notices(done, (*plan.left, *left, *failed), conversation.cwd))
+        more = _REDOES
+        if plan.undoes:
+            more = _UNDOES_MORE if (await self.plan_taking_back()).restores else ""
+        shown = shown or _done_words(done, conversation.cwd)
+        said = (Notice("info", f"{shown}{more}"),) if done else ()
+        return (*said, *_notices_of_left((*plan.left, *left, *failed), conversation.cwd))
 
     def _now(self, path: str) -> FileVersion:
         return _present(self._sessions.conversation, path)
@@ -149,15 +159,15 @@ def _keep_contents(
     return ready, left
 
 
-def _record_of(restores: Sequence[Restore]) -> FileChanges:
+def _record_of(restores: Sequence[Restore], undoes: str) -> FileChanges:
     changes = (RecordedFileChange(path=r.path, before=r.present, after=r.wanted) for r in restores)
-    return FileChanges(changes=tuple(changes), is_restore=True)
+    return FileChanges(changes=tuple(changes), is_restore=True, undoes=undoes)
 
 
 def _write_files(
     conversation: Conversation, restores: Sequence[Restore]
-) -> tuple[list[str], list[tuple[str, str]]]:
-    done: list[str] = []
+) -> tuple[list[Restore], list[tuple[str, str]]]:
+    done: list[Restore] = []
     failed: list[tuple[str, str]] = []
     for restore in restores:
         path = Path(restore.path)
@@ -166,41 +176,50 @@ def _write_files(
                 failed.append((restore.path, _CHANGED_MEANWHILE))
                 continue
             make_so(path, restore.wanted, conversation.kept_files)
-            done.append(restore.path)
+            done.append(restore)
         except OSError as error:
             failed.append((restore.path, error.strerror or str(error)))
     return done, failed
 
 
-def _note_to_model(done: Sequence[str], cwd: Path, told: str) -> CustomMessageEntry:
-    names = ", ".join(display_path(path, cwd) for path in done)
-    usual = f"(The user restored earlier versions of these files: {names}. Read them again.)"
-    text = told or usual
-    return CustomMessageEntry(custom_type="files_restored", content=text, display=False)
+def _note_to_model(done: Sequence[Restore], cwd: Path, told: str) -> CustomMessageEntry:
+    names = {restore.path: display_path(restore.path, cwd) for restore in done}
+    gone = ", ".join(names[one.path] for one in done if not one.wanted.digest)
+    back = ", ".join(names[one.path] for one in done if one.wanted.digest)
+    restored = f"restored earlier versions of these files: {back}. Read them again." if back else ""
+    deleted = f"deleted these files: {gone}." if gone else ""
+    usual = f"(The user {' The user '.join(filter(None, (restored, deleted)))})"
+    return note_to_model(told or usual, [*names.values()])
 
 
-def _notices(
-    done: Sequence[str], left: Sequence[tuple[str, str]], cwd: Path
-) -> Sequence[AgentEvent]:
+def _done_words(done: Sequence[Restore], cwd: Path) -> str:
+    """What became of which files."""
+    by_act: dict[str, list[str]] = {}
+    for restore in done:
+        is_there = bool(restore.present.digest)
+        act = "deleted" if not restore.wanted.digest else "restored" if is_there else "put back"
+        by_act.setdefault(act, []).append(restore.path)
+    return " ".join(
+        f"{len(paths)} file{'s' * (len(paths) != 1)} {act}: {display_paths(paths, cwd)}."
+        for act, paths in by_act.items()
+    )
+
+
+def _notices_of_left(left: Sequence[tuple[str, str]], cwd: Path) -> Sequence[AgentEvent]:
     notices: list[AgentEvent] = []
-    if done:
-        count = f"{len(done)} file{'s' * (len(done) != 1)}"
-        named = _list_names([display_path(path, cwd) for path in done])
-        notices.append(
-            Notice("info", f"{count} restored: {named}. /undo offers to redo the changes.")
-        )
     reasons: dict[str, list[str]] = {}
     for path, why in left:
-        reasons.setdefault(why, []).append(display_path(path, cwd))
-    for why, names in reasons.items():
-        was = "was" if len(names) == 1 else "were"
-        notices.append(Notice("warning", f"{_list_names(names)} {was} not restored: {why}."))
+        reasons.setdefault(why, []).append(path)
+    for why, paths in reasons.items():
+        was = "was" if len(paths) == 1 else "were"
+        notices.append(Notice("warning", f"{display_paths(paths, cwd)} {was} not restored: {why}."))
     return notices
 
 
-def _list_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+def display_paths(paths: Sequence[str], cwd: Path) -> str:
+    """`paths` as shown to the user: the first few, and how many more."""
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return f"{', '.join(display_path(path, cwd) for path in paths[:_NAMED])}{more}"
 
 
 def display_path(path: str, cwd: Path) -> str:
@@ -212,9 +231,9 @@ def _difference(conversation: Conversation, restore: Restore) -> Difference:
     path = Path(restore.path)
     label = display_path(restore.path, conversation.cwd)
     if not restore.wanted.digest:
-        what = "is removed"
+        what = "is deleted"
     elif not restore.present.digest:
-        what = "is restored"
+        what = "is put back"
     else:
         what = ""
     present = text_of_version(restore.present, path)

@@ -31,6 +31,7 @@ class Spent:
         output_tokens: Tokens received.
         cost_usd: US dollars, as far as prices are known.
         has_estimates: Whether a provider sent no counts, so that these are estimates.
+        purpose: What the requests were for, if not replies, in a word or two.
     """
 
     model: str = ""
@@ -40,6 +41,7 @@ class Spent:
     output_tokens: int = 0
     cost_usd: float = 0.0
     has_estimates: bool = False
+    purpose: str = ""
 
     def plus(self, usage: Usage, requests: int = 1) -> "Spent":
         """A copy with `usage` of the given number of requests added."""
@@ -62,12 +64,12 @@ class Spent:
             cost=Cost(total=self.cost_usd),
             is_estimate=self.has_estimates,
         )
-        return Requests(model=self.model, requests=self.requests, usage=usage)
+        return Requests(model=self.model, requests=self.requests, usage=usage, purpose=self.purpose)
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """A conversation's usage: replies by model (most expensive first), summaries, newest part.
+    """A conversation's usage: by model and purpose (most expensive first), summaries, newest part.
 
     `since_compaction` is None if it was never compacted; `last_turn` is the usage after the user's
     newest message.
@@ -85,17 +87,17 @@ def spending_of(log: SessionLog) -> Spending:
     Messages that were copied or pulled into `log` are not counted: they were paid elsewhere.
     """
     own = [e for e in log.entries if not (e.pulled_from or was_copied(log.header, e))]
-    by_model: dict[str, Spent] = {}
+    by_kind: dict[tuple[str, str], Spent] = {}
     for message in _replies(own):
         name = model_name(message.provider, message.model)
-        by_model[name] = by_model.get(name, Spent(name)).plus(message.usage)
+        by_kind[name, ""] = by_kind.get((name, ""), Spent(name)).plus(message.usage)
     carried = log.header.compaction
     before = carried.spent if carried else ()
     for run in (*before, *filter(None, map(run_in, own))):
-        by_model[run.model] = by_model.get(run.model, Spent(run.model)).plus(
-            run.usage, run.requests
-        )
-    summaries = by_model.pop("", Spent())
+        kind = (run.model, run.purpose)
+        spent = by_kind.get(kind, Spent(run.model, purpose=run.purpose))
+        by_kind[kind] = spent.plus(run.usage, run.requests)
+    summaries = by_kind.pop(("", ""), Spent())
     for entry in own:
         match entry:
             case CompactionEntry(usage=Usage() as usage) if entry.parent_id:
@@ -104,7 +106,7 @@ def spending_of(log: SessionLog) -> Spending:
                 summaries = summaries.plus(usage)
             case _:
                 pass
-    replies = sorted(by_model.values(), key=lambda spent: (-spent.cost_usd, -spent.input_tokens))
+    replies = sorted(by_kind.values(), key=lambda spent: (-spent.cost_usd, -spent.input_tokens))
     return Spending(tuple(replies), summaries, _since_compaction(log), _last_turn(log))
 
 

@@ -89,7 +89,7 @@ class FileKeeper:
             return []
         changed = [
             file
-            for file in await trees.changes(before, after)
+            for file in trees.changes(before, after)
             if {file.before_mode, file.after_mode} <= _MODES | {0}
         ]
         ids = [file.before_id for file in changed if file.before_id]

@@ -1,8 +1,8 @@
 """The user's decisions in a turn: on calls, plans, and results that are held back."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -47,12 +47,24 @@ class PendingApprovals:
 
     def __init__(self, on_change: Callable[[], None] = lambda: None) -> None:
         self._open: dict[str, asyncio.Future[ApprovalAnswer]] = {}
+        self._forms = 0
         self._on_change = on_change
 
     @property
     def is_any(self) -> bool:
         """Whether a question waits for its answer."""
-        return bool(self._open)
+        return bool(self._open) or self._forms > 0
+
+    @contextmanager
+    def note_form(self) -> Generator[None]:
+        """Note that a form waits for its answers inside a ``with`` block."""
+        self._forms += 1
+        self._on_change()
+        try:
+            yield
+        finally:
+            self._forms -= 1
+            self._on_change()
 
     async def wait(self, request_id: str) -> ApprovalAnswer:
         """Wait until `answer` is called with this id."""

@@ -13,6 +13,7 @@ from agent_tui.agent.prompt.context_files import (
     text_of,
 )
 from agent_tui.agent.prompt.fitted_prompt import even_shares
+from agent_tui.agent.prompt.mentions import find_skill_names
 from agent_tui.agent.prompt.prompt_files import (
     SKILL_FILE,
     PromptFileError,
@@ -88,20 +89,33 @@ class PinKeeper:
         where = "follows" if pinned else "is already above, unchanged,"
         return ToolOutput(f"The text of skill {skill.name} {where} and stays.", details)
 
-    async def follow(self, said: str, files: Iterable[Path]) -> None:
-        """Pin the skill and the instructions that belong to a user's message.
+    async def follow(self, typed: str, files: Iterable[Path]) -> None:
+        """Pin the skills and the instructions that belong to a user's message.
 
         Args:
-            said: The message; ``/name`` at its beginning names a skill.
+            typed: What was typed of the message; ``/name`` and ``$name`` name skills.
             files: The files it mentions.
         """
-        name = said[1:].split(maxsplit=1)[0].lower() if said[:1] == "/" and said[1:].strip() else ""
-        if name and (skill := (await asyncio.to_thread(self._skills)).get(name)) is not None:
+        if written := await asyncio.to_thread(find_skill_names, typed):
+            await self._pin_skills(written)
+        await self.pin_instructions_of(files)
+
+    async def _pin_skills(self, written: Iterable[str]) -> None:
+        skills = await asyncio.to_thread(self._skills)
+        named = [one for one in written if one[1:] in skills]
+        if not named:
+            return
+        commands = await asyncio.to_thread(self._conversation.services.command_names)
+        names = dict.fromkeys(one[1:] for one in named if one[0] == "$" or one[1:] not in commands)
+        texts: list[_Text] = []
+        for skill in map(skills.__getitem__, names):
             try:
-                await self._pin([await asyncio.to_thread(_skill_text, skill)])
+                if skill.is_for_person:
+                    texts.append(await asyncio.to_thread(_skill_text, skill))
             except (OSError, PromptFileError) as error:
                 self._emit(Notice("warning", f"{skill.path} cannot be used: {error}"))
-        await self.pin_instructions_of(files)
+        if texts:
+            await self._pin(texts)
 
     async def pin_instructions_of(self, paths: Iterable[Path]) -> None:
         """Pin the instructions of the subfolders that contain `paths`.

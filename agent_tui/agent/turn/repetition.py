@@ -41,7 +41,9 @@ also the most that wait (a second or more), run tests, or may change something e
 MOST_REFUSED: Final = 10
 """Replies in a row whose calls name no tool or cannot be parsed, even if they differ."""
 
-_LOOKING = frozenset(["read", "grep", "find", "ls", "fetch", "explore", "recall", "why", "job"])
+_LOOKING = frozenset(
+    ["read", "grep", "find", "ls", "fetch", "web_search", "explore", "recall", "why", "job"]
+)
 """Tools whose calls change nothing that a later call could see."""
 
 _ABOUT_ITSELF = frozenset(["todo", "compact", "scope"])

@@ -30,6 +30,8 @@ from agent_tui.events import (
     ApprovalRequest,
     ApprovalRequested,
     ApprovalResolved,
+    FormClosed,
+    FormOpened,
     Notice,
     TodosChanged,
     ToolFinished,
@@ -50,7 +52,6 @@ from agent_tui.permissions.rules import Decision
 from agent_tui.permissions.verdict import Verdict
 from agent_tui.providers.base import ProviderError
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.sessions.replay.file_changes import changes_entry
 from agent_tui.tools.base import (
     Ability,
@@ -62,6 +63,7 @@ from agent_tui.tools.base import (
     ToolOutput,
     TurnEnding,
 )
+from agent_tui.tools.form import Elicitation, FormFiller, UserForms
 from agent_tui.tools.shorten import OutputLimits, keep_head, size_bytes
 
 _NOT_RUN = "Not run: the user interrupted before this call."
@@ -70,12 +72,15 @@ _PLAN_VERDICT = Verdict("ask", "")
 _DECLINED = "The user declined this call."
 _ASKED = " Approval was needed because: {why}."
 _REST = "\nNo part of the command ran. You can run its other parts without the ones named here."
+_WITHOUT = "[Ran without what was declined before it in this reply: {calls}]"
 _SKIPPED = "Not run: the user declined an earlier call in this reply."
+_STOPPED = "Not run: an earlier call in this reply ended the turn."
 _CHANGED = (
     "Not run: what this call would do changed after the user approved it. "
     "Look again and repeat the call."
 )
 
+_TITLE_CHARS = 100
 _TOLD_S = 1.0
 """The time of a call is shown from this duration on."""
 
@@ -109,13 +114,17 @@ class _UnderWay:
 
 @dataclass(slots=True)
 class _Answered:
-    """Progress on the `calls` of one reply; the usage does not yet include `uncounted`."""
+    """Progress on the `calls` of one reply; the usage does not yet include `uncounted`.
+
+    `declined` are the titles of those that the user declined, with words.
+    """
 
     calls: int = 1
     last_id: str = ""
     done: int = 0
     given_bytes: int = 0
     uncounted: list[ToolResultMessage] = field(default_factory=list[ToolResultMessage])
+    declined: list[str] = field(default_factory=list[str])
 
     def add(self, result: ToolResultMessage) -> None:
         self.done += 1
@@ -129,7 +138,8 @@ class ToolServices:
 
     `pending` takes answers to approvals; `history` returns what `recall` searches; `compact`
     carries out the tool of that name; `abilities` are what other tools ask for. `network` decides
-    on connections that commands want. `use_mode` changes the permission mode.
+    on connections that commands want. `use_mode` changes the permission mode. `fill_form` has the
+    user fill a form; None if nobody can.
     """
 
     pending: PendingApprovals
@@ -138,6 +148,17 @@ class ToolServices:
     abilities: Sequence[Ability] = ()
     network: CommandNetwork = field(default_factory=CommandNetwork)
     use_mode: UseMode = str
+    fill_form: FormFiller | None = None
+
+
+@dataclass(frozen=True)
+class _CallForms(UserForms):
+    """The forms of one call."""
+
+    fill_for_call: FormFiller
+
+    async def fill(self, form: Elicitation) -> JsonObject:
+        return await self.fill_for_call(form)
 
 
 class ToolRunner:
@@ -204,7 +225,8 @@ class ToolRunner:
         """Run `calls`; returns how they end the turn, as after a "no" without words.
 
         Calls that only read run at the same time, any other alone after all before it; the user is
-        asked about one at a time. Results are recorded in the order of the calls.
+        asked about one at a time. Results are recorded in the order of the calls. Calls after one
+        that stopped the turn do not run.
         Cancelling stops all, and records an error for each unfinished call.
 
         Args:
@@ -222,7 +244,7 @@ class ToolRunner:
         try:
             for call, remark in understood:
                 so_far = self._so_far(call)
-                ready = await self._ready(call, broken, so_far)
+                ready = await self._ready(call, broken, so_far, under_way)
                 if not ready.only_reads:
                     await self._finish(under_way)
                     await self.settle()
@@ -304,7 +326,11 @@ class ToolRunner:
         )
 
     async def _ready(
-        self, call: ToolCall, broken: Mapping[str, str], so_far: OutputSoFar
+        self,
+        call: ToolCall,
+        broken: Mapping[str, str],
+        so_far: OutputSoFar,
+        under_way: list[_UnderWay],
     ) -> _Ready:
         """Announce `call` and have it permitted.
 
@@ -312,11 +338,14 @@ class ToolRunner:
             _Declined: The user said no without words.
         """
         context = self._context(call, so_far)
+        if self._ending == "aborted":
+            self._announce(call)
+            return _Ready(_error_output(_STOPPED, "cancelled"), context.limits)
         if why := broken.get(call.id):
             self._announce(call)
             return _Ready(_failure(why, context.limits), context.limits)
         try:
-            call, prepared, asked = await self._ask_parts(call, context)
+            call, prepared, asked = await self._ask_in_order(call, context, under_way)
         except ToolError as error:
             self._announce(call)
             return _Ready(_failure(str(error), context.limits), context.limits)
@@ -342,8 +371,30 @@ class ToolRunner:
         context.may_write = not permit.runs_read_only
         was_asked = permit.decision == "ask"
         hosts = self._services.network.hosts_to_ask(prepared.intent) if was_asked else NO_HOSTS
-        work = partial(self._run, call, prepared, asked.remark, hosts, only_reads=permit.only_reads)
+        remark = asked.remark
+        if self._answered.declined and prepared.intent.access == "execute":
+            without = _WITHOUT.format(calls=", ".join(self._answered.declined))
+            remark = "\n".join(filter(None, (remark, without)))
+        work = partial(self._run, call, prepared, remark, hosts, only_reads=permit.only_reads)
         return _Ready(work, context.limits, call.name, permit.only_reads)
+
+    async def _ask_in_order(
+        self, call: ToolCall, context: ToolContext, under_way: list[_UnderWay]
+    ) -> tuple[ToolCall, PreparedCall, CallAnswer]:
+        """As `_ask_parts`; a call that fails is tried again after those `under_way`.
+
+        It may need what they find, as an edit needs the read before it.
+
+        Raises:
+            ToolError: The call cannot be prepared.
+        """
+        try:
+            return await self._ask_parts(call, context)
+        except ToolError:
+            if not under_way:
+                raise
+        await self._finish(under_way)
+        return await self._ask_parts(call, context)
 
     async def _ask_parts(
         self, call: ToolCall, context: ToolContext
@@ -441,6 +492,8 @@ class ToolRunner:
         except CallInterrupted as interrupted:
             so_far.result = interrupted.output
             raise
+        if output.fault is not None:
+            self._conversation.services.report_fault(output.fault)
         return _with_remark(_with_time(output, self._clock_s() - began_s), remark)
 
     def _announce(self, call: ToolCall, title: str = "") -> None:
@@ -504,12 +557,13 @@ class ToolRunner:
             asked = _ASKED.format(why=verdict.why) if verdict.is_compound else ""
             if not answer.words:
                 raise _Declined(f"{_DECLINED}{asked}")
+            self._answered.declined.append(printable_line(intent.title, _TITLE_CHARS))
             text = with_words(f"{_DECLINED}{asked}", answer.words)
             details = ToolDetails(ending="declined", user_words=answer.words)
             return ToolOutput(text, details, is_error=True)
         self._remember(answer, verdict.session_rule)
         again = await self._prepare(call, context)
-        touched = permissions.judge(call.name, again.intent).touched
+        touched = (await asyncio.to_thread(permissions.judge, call.name, again.intent)).touched
         if (again.intent.fingerprint, touched) != (intent.fingerprint, verdict.touched):
             return ToolOutput(_CHANGED, is_error=True)
         return verdict
@@ -517,10 +571,11 @@ class ToolRunner:
     async def _judge(self, call: ToolCall, intent: Intent) -> Verdict:
         """The verdict on a call; the user is warned of work that it loses and undo restores."""
         permissions = self._conversation.permissions
-        verdict = permissions.judge(call.name, intent)
+        verdict = await asyncio.to_thread(permissions.judge, call.name, intent)
         if verdict.may_undo:
             can_undo = await self._files.keeps_all()
-            verdict = permissions.judge(call.name, intent, can_undo=can_undo)
+            judge = partial(permissions.judge, can_undo=can_undo)
+            verdict = await asyncio.to_thread(judge, call.name, intent)
         if verdict.fault is not None:
             self._conversation.services.report_fault(verdict.fault)
         if verdict.told:
@@ -569,18 +624,38 @@ class ToolRunner:
         async with self._asking:  # a running call asks about files it holds back
             self._emit(ApprovalRequested(request))
             allowed = False
-            asked_at_s = self._conversation.services.clock()
             try:
-                answer = await self._services.pending.wait(request.id)
+                with self._count_wait():
+                    answer = await self._services.pending.wait(request.id)
                 allowed = answer.choice != "no"
                 return answer
             finally:
-                self._waited_s += self._conversation.services.clock() - asked_at_s
                 self._emit(ApprovalResolved(request.id, allowed))
+
+    async def _fill_form(self, call: ToolCall, fill: FormFiller, form: Elicitation) -> JsonObject:
+        """Have the user fill a form of `call`."""
+        async with self._asking:
+            self._emit(FormOpened(call.id, form.title))
+            try:
+                with self._count_wait(), self._services.pending.note_form():
+                    return await fill(form)
+            finally:
+                self._emit(FormClosed(call.id))
+
+    @contextmanager
+    def _count_wait(self) -> Generator[None]:
+        """Count the time inside a ``with`` block as waiting for the user."""
+        asked_at_s = self._conversation.services.clock()
+        try:
+            yield
+        finally:
+            self._waited_s += self._conversation.services.clock() - asked_at_s
 
     def _context(self, call: ToolCall, so_far: OutputSoFar) -> ToolContext:
         conversation = self._conversation
-        shared, history = conversation.services, self._services.history()
+        shared = conversation.services
+        fill = self._services.fill_form
+        forms = () if fill is None else (_CallForms(partial(self._fill_form, call, fill)),)
         context = ToolContext(
             cwd=conversation.cwd,
             emit=so_far,
@@ -591,10 +666,7 @@ class ToolRunner:
             default_timeout_s=shared.settings.bash_timeout_s,
             waited_s=lambda: self.waited_s,
             limits=so_far.limits,
-            history=history,
-            file_sessions=lambda: FileSessions(
-                shared.store, history.sessions(), reaches_others=history.reaches_others
-            ),
+            history=self._services.history(),
             compact=lambda focus: self._change_context(
                 partial(self._services.compact, focus, self._emit)
             ),
@@ -603,7 +675,7 @@ class ToolRunner:
             open_texts=shared.open_texts,
             held_in=conversation.permissions.search_filter,
             may_show=conversation.permissions.may_show,
-            abilities=self._services.abilities,
+            abilities=(*self._services.abilities, *forms),
             change_context=self._change_context,
         )
         context.plan = partial(self._plans.decide, call)

@@ -31,7 +31,6 @@ from agent_tui.events import (
     CutReplyDropped,
     ModelChanged,
     Notice,
-    QueueChanged,
     ReplyAwaited,
     ReplyDiscarded,
     ReplyFinished,
@@ -190,6 +189,7 @@ class Turn:
     def _sync(self, ending: TurnFinished) -> TurnFinished:
         """`ending` once the turn is on disk, or the error that kept it from being written."""
         try:
+            self._deliver_notes()
             self._record_facts()
             self._conversation.log.sync()
         except SessionError as error:
@@ -268,14 +268,14 @@ class Turn:
     async def _goes_on(self, reply: CompleteReply) -> bool:
         """Whether the turn continues when the model is done: for a queued message or a feature."""
         queue = self._conversation.queue
-        if queue.messages:
+        if queue.first is not None:
             return True
         text, times = reply.message.text, self._times_sent_on
         for part in self._parts:
             if await part.continues(text, times, _MOST_SENT_ON, self._emit):
                 self._times_sent_on += 1
                 return True
-        return bool(queue.messages)
+        return queue.first is not None
 
     def _go_on_after_cut(self, reply: CompleteReply, cuts: int) -> None:
         """Announce that the cut reply is continued, or end the turn if that would be endless.
@@ -310,18 +310,18 @@ class Turn:
         asked = await self._before_message(new.text)
         if asked.refusal:
             raise _TurnEnded(TurnFinished("error", _refused(asked, "the message")))
-        await self._pin_along(new.text)
+        await self._pin_along(new)
         self._add_user_message(message, (*notices, *asked.notices), asked.added)
 
     async def _before_message(self, text: str) -> Answer:
         """What features say about a message."""
         return await ask_before(self._parts, lambda part: part.before_message(text, self._emit))
 
-    async def _pin_along(self, text: str) -> None:
+    async def _pin_along(self, new: NewMessage) -> None:
         if (pins := self._tools.pins) is not None:
             cwd = self._conversation.cwd
-            files = await asyncio.to_thread(find_mentions, text, cwd)
-            await pins.follow(text, [mention.path for mention in files])
+            files = await asyncio.to_thread(find_mentions, new.text, cwd)
+            await pins.follow(new.typed_text, [mention.path for mention in files])
 
     async def _message(self, new: NewMessage) -> tuple[UserMessage, tuple[str, ...]]:
         conversation, text = self._conversation, new.text
@@ -364,19 +364,28 @@ class Turn:
     async def _deliver_inbox(self) -> None:
         """Deliver queued messages in order; one withdrawn or cancelled meanwhile stays queued."""
         queue = self._conversation.queue
+        self._deliver_notes()
         while (waiting := queue.first) is not None:
             message, notices = await self._message(waiting)
             asked = await self._before_message(waiting.text)
             if queue.first is waiting and not asked.refusal:
-                await self._pin_along(waiting.text)
+                await self._pin_along(waiting)
             if queue.first is waiting:
                 queue.take_first()
                 if asked.refusal:
                     refused = _refused(asked, f"the message {waiting.text!r}")
                     self._emit(Notice("warning", refused))
                 else:
+                    message = message.model_copy(update={"is_steering": True})
                     self._add_user_message(message, (*notices, *asked.notices), asked.added)
-                self._emit(QueueChanged(queue.shown))
+                self._emit(queue.change)
+
+    def _deliver_notes(self) -> None:
+        """Record what the model is to be told."""
+        queue = self._conversation.queue
+        if queue.notes:
+            self._conversation.deliver_notes()
+            self._emit(queue.change)
 
     async def _make_room_if_due(self) -> None:
         """Compact if that is due, or if it is switched off but the context no longer fits.

@@ -66,7 +66,10 @@ async def run_user_command(
             printed_lines=details.printed_lines,
             exclude_from_context=not is_seen,
             files=None if details.files == FileTouches() else details.files,
+            jobs=details.jobs or None,
         )
+        if not is_seen:
+            conversation.jobs.hide(details.jobs)
         entry = conversation.append(message)
         stored = entry.message
         assert isinstance(stored, BashExecutionMessage)
@@ -75,7 +78,9 @@ async def run_user_command(
 
     is_inside = check is not None and check.is_inside
     context = _context(conversation, so_far, so_far.limits, is_inside=is_inside)
-    if check is not None:
+    if check is None:
+        context.jobs = conversation.jobs
+    else:
         context.waited_s = lambda: check.network.waited_s
     emit(BashStarted(call_id, command))
     so_far.began_s = conversation.services.clock()

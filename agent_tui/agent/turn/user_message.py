@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.agent.prompt.mentions import AttachedResource, attach
+from agent_tui.attachments import without_attachments
 from agent_tui.errors import IN_CHAT, Ways
+from agent_tui.events import QueueChanged
 from agent_tui.messages import ImageContent, TextContent, UserContent, UserMessage
 from agent_tui.providers.base import ModelInfo
 
@@ -17,21 +19,42 @@ class NewMessage:
     Args:
         text: All of it.
         images: What goes with it.
-        typed: The parts of `text` that were typed around long pastes; None without pastes.
+        typed: The parts of `text` that were typed around pastes; None if all of it was.
         shown: Its form on the screen while it waits, with marks for long pastes; empty for `text`.
+        is_command: Whether it is a command, after ``!``, which runs between turns.
     """
 
     text: str
     images: tuple[ImageContent, ...] = ()
     typed: tuple[str, ...] | None = None
     shown: str = ""
+    is_command: bool = False
+
+    @property
+    def typed_text(self) -> str:
+        """The text without pastes and attached files."""
+        return without_attachments(self.text) if self.typed is None else "\n".join(self.typed)
+
+
+@dataclass(frozen=True, slots=True)
+class NoteToModel:
+    """What the model is told about an act of the user's, who cannot edit it.
+
+    Args:
+        text: What the model reads.
+        shown: One line for the user while it waits.
+    """
+
+    text: str
+    shown: str
 
 
 @dataclass(slots=True)
 class MessageQueue:
-    """The queued messages, oldest first."""
+    """The queued messages, oldest first, and the notes that precede them."""
 
     messages: list[NewMessage] = field(default_factory=list[NewMessage])
+    notes: list[NoteToModel] = field(default_factory=list[NoteToModel])
 
     @property
     def shown(self) -> tuple[str, ...]:
@@ -39,9 +62,15 @@ class MessageQueue:
         return tuple(message.shown or message.text for message in self.messages)
 
     @property
+    def change(self) -> QueueChanged:
+        """The event that shows what waits."""
+        return QueueChanged(self.shown, tuple(note.shown for note in self.notes))
+
+    @property
     def first(self) -> NewMessage | None:
-        """The message to deliver next; None if there is none."""
-        return self.messages[0] if self.messages else None
+        """The message to deliver next; None if there is none, or a command precedes it."""
+        first = next(iter(self.messages), None)
+        return None if first is None or first.is_command else first
 
     def take_first(self) -> None:
         """Remove the first message, which was delivered."""
@@ -49,8 +78,16 @@ class MessageQueue:
 
     def take_all(self) -> tuple[NewMessage, ...]:
         """Empty the queue; returns its messages."""
-        taken = tuple(self.messages)
-        self.messages.clear()
+        return self._take(len(self.messages))
+
+    def take_next(self) -> tuple[NewMessage, ...]:
+        """Remove and return what is next: the messages before a command, or one command."""
+        commands = (n for n, message in enumerate(self.messages) if message.is_command)
+        return self._take(next(commands, len(self.messages)) or 1)
+
+    def _take(self, count: int) -> tuple[NewMessage, ...]:
+        taken = tuple(self.messages[:count])
+        del self.messages[:count]
         return taken
 
 

@@ -10,6 +10,7 @@ from agent_tui.commands.core.plugin_kinds import FEATURES
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, FeatureEvent, Notice
 from agent_tui.feature import load_object
+from agent_tui.outside_code import is_fault
 from agent_tui.safe_text import printable_line
 
 Look: TypeAlias = Callable[[Front], object]
@@ -41,7 +42,9 @@ class BetweenTurns:
                     event = await self._ask(name)
                 except AgentTuiError:
                     continue
-                except Exception as error:  # noqa: BLE001 - others wrote it
+                except BaseException as error:
+                    if not is_fault(error):
+                        raise
                     if name in self._failed:
                         continue
                     self._failed.add(name)

@@ -133,8 +133,8 @@ def command(
         argument: Hint for the argument, in ``[]`` if it is optional; a function if it depends on
             the plugins.
         aliases: Other names.
-        refusal: If given, the command is refused while a turn runs, with these words, or with
-            those of the function.
+        refusal: If given, the command is refused while a turn runs, with these words, in which
+            ``{stop}`` says how to stop it (see `Ways`), or with those of the function.
         completions: Possible arguments.
         harmless: Words in the argument with which it is not refused.
         takes_path: Whether paths complete the last word of the argument.

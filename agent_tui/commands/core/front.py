@@ -118,8 +118,8 @@ class TextQuestion:
         present: The initial text; may be empty.
         empty_means: What an empty answer does.
         is_edited: Whether the user changes the initial text rather than replaces it.
-        keep_unsent: Given what was written when the user leaves without an answer. None: a screen
-            puts it in the prompt.
+        keep_unsent: Given what is written, within a second of a change and when the user leaves
+            without an answer. None: it is kept with the draft of the prompt, and returns there.
     """
 
     title: str
@@ -161,12 +161,14 @@ class Listing(Generic[ValueT_co]):
         choices: The items.
         empty: The text to show if there are no items.
         typed: What may be typed instead, such as ``a model's name``; empty for nothing.
+        is_grave: Whether what was typed earlier must not answer it.
     """
 
     title: str
     choices: tuple[Choice[ValueT_co], ...]
     empty: str
     typed: str = ""
+    is_grave: bool = False
 
     async def listing(self) -> "Listing[ValueT_co]":
         """Returns itself: a `Pickable` that needs nothing more."""
@@ -465,3 +467,8 @@ class UnansweredFront(ABC):
 
     def _refusal(self, title: str) -> UsageError:
         return UsageError(f"{title.rstrip('?.:')}: {self.nobody_answers}", self.instead)
+
+
+def is_at_terminal(front: Front) -> bool:
+    """Whether a user at a terminal answers questions, and not an editor for them, or nobody."""
+    return front.can_ask and not isinstance(front, UnansweredFront)

@@ -11,6 +11,7 @@ from agent_tui.commands.core.own_commands import own_commands
 from agent_tui.commands.core.plugin_kinds import COMMANDS
 from agent_tui.commands.core.plugins import Plugins, package_with
 from agent_tui.errors import AgentTuiError
+from agent_tui.outside_code import is_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class CalledCommand:
         """Why `front` cannot run it now; empty if it can."""
         if (missing := self.command.missing_in(front)) or not front.is_working:
             return missing
-        return self.command.refusal_of(self.argument, front)
+        return front.runtime.services.ways.fill(self.command.refusal_of(self.argument, front))
 
     async def run(self, front: Front) -> None:
         """Run the command, or say why it cannot run.
@@ -39,11 +40,12 @@ class CalledCommand:
             await self.command.run(front, self.argument)
         except AgentTuiError:
             raise
-        except Exception as error:
-            if not self.command.is_plugins:
+        except BaseException as error:
+            if not (self.command.is_plugins and is_fault(error)):
                 raise
+            why = f"{type(error).__name__}: {error}".rstrip(": .")
             raise AgentTuiError(
-                f"/{self.command.name} failed: {type(error).__name__}: {str(error).rstrip('.')}.",
+                f"/{self.command.name} failed: {why}.",
                 "The command comes from a plugin; tell its author.",
             ) from error
 
@@ -86,10 +88,8 @@ class CommandRegistry:
         """Names and aliases of the commands that no prompt file replaces."""
         return frozenset(_names(one for one in self._own if not one.gives_way))
 
-    def use_prompt_files(
-        self, commands: Iterable[Command], unusable: Iterable[UnusableFile] = ()
-    ) -> None:
-        """Set the `commands` of prompt files, replacing earlier ones."""
+    def use_found(self, commands: Iterable[Command], unusable: Iterable[UnusableFile] = ()) -> None:
+        """Set the `commands` that finders of features found, replacing earlier ones."""
         self.unusable = tuple(unusable)
         added = tuple(commands)
         names = {entry.name for entry in added} | {file.name for file in self.unusable}

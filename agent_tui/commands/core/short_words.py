@@ -13,7 +13,7 @@ _COURTESIES = (
     r"|i(?: want| need|'d like| would like) you to (?:please )?"
     r"|(?:let's|lets|let us) )+"
 )
-_SENTENCE_END = r"(?<=[\w)`'\"][.!?:])\s"
+_SENTENCE_END = r"(?<=[\w)`'\"][.!?])\s"
 
 
 def task_title(request: str) -> str:

@@ -63,10 +63,13 @@ class Promise:
     Args:
         said: Entries of the user's messages, and whether they stay whole.
         pieces: What the list did not offer.
+        files: All files of the list. Of their reads among the newest messages, those stay that show
+            a file as it is now; the others are replaced by what the model chooses.
     """
 
     said: Mapping[str, bool] = field(default_factory=dict[str, bool])
     pieces: tuple[Piece, ...] = ()
+    files: tuple[Piece, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from agent_tui.compaction.summary.degeneration import NOTHING
 from agent_tui.compaction.summary.templates import Template
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript import escape_tags
+from agent_tui.omissions import one_line
 from agent_tui.sessions.entries import Failure
 from agent_tui.tokens import TokenCounter
 
@@ -19,8 +20,13 @@ _CHARS_PER_TOKEN = 3.5
 """If there is no text to measure it."""
 
 LEAST_NOTES_TOKENS = 500
-_MOST_NAMED = 30
+_MOST_NAMED, _NAME_CHARS = 30, 40
+_LEAST_NAMED_TOKENS = 60
 _NEWER = "Newer ones stay."
+_EARLIER = (
+    "- The summary at the beginning does not stay: say in your notes what of it still holds. What "
+    "it quotes word for word is in the list."
+)
 _SHORTENED = "shortened in your newest messages"
 
 _OUTLINES_PART = 3
@@ -39,6 +45,7 @@ class TokenBudget:
             room. If it does not, its end is left out.
         free: Notes and chosen texts together: what else stays is subtracted.
         listed: The list of what can be chosen.
+        ratio: Tokens that the provider counts for one of these.
     """
 
     used: int
@@ -47,15 +54,11 @@ class TokenBudget:
     most_notes: int
     free: int
     listed: int
+    ratio: float = 1.0
 
     def with_notes(self, most: int) -> "TokenBudget":
         """The same with notes of at most `most` tokens."""
         return replace(self, notes=min(self.notes, most))
-
-    @property
-    def keep(self) -> int:
-        """What the longest notes leave for chosen texts."""
-        return self.free - self.notes
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,6 @@ class Ask:
         earlier: The summary at the beginning of the conversation; may be empty.
         failures: What failed, oldest first.
         files: The files in the log, the most recently touched first.
-        repeated: How often each command ran that ran more than once.
         has_disk: Whether files are offered as they are now rather than as last seen.
     """
 
@@ -111,7 +113,6 @@ class Ask:
     earlier: str = ""
     failures: Sequence[Failure] = ()
     files: Sequence[FileState] = ()
-    repeated: Mapping[str, int] = field(default_factory=dict[str, int])
     has_disk: bool = True
 
     @property
@@ -119,7 +120,9 @@ class Ask:
         """The message that follows the conversation."""
         budget = self.budget
         return _ASK.format(
-            used=budget.used,
+            used=round(budget.used * budget.ratio),
+            bar=round(budget.target * budget.ratio),
+            counted=_COUNTED.format(ratio=budget.ratio) if round(budget.ratio, 1) != 1 else "",
             target=budget.target,
             notes=self._limit(budget.notes),
             free=self._limit(budget.free),
@@ -128,6 +131,7 @@ class Ask:
             staying=escape_tags("\n".join(self._staying_lines())),
             focus=_FOCUS.format(focus=escape_tags(self.focus)) if self.focus else "",
             state="it is now" if self.has_disk else "you last saw or edited it",
+            outlined=_OUTLINED if any(piece.outline for piece in self.pieces) else "",
             inventory="\n".join(map(escape_tags, self._list_lines())) or NOTHING,
         )
 
@@ -143,7 +147,8 @@ class Ask:
     @property
     def promise(self) -> Promise:
         """What stays without the model's help, text by text."""
-        return Promise(self.staying.said, tuple(filter(self.stays, self.pieces)))
+        files = tuple(piece for piece in self.pieces if piece.kind == "file")
+        return Promise(self.staying.said, tuple(filter(self.stays, self.pieces)), files)
 
     def _limit(self, tokens: int) -> str:
         """`tokens` as a limit, also in characters like those of the pieces.
@@ -160,6 +165,8 @@ class Ask:
             if tokens:
                 text = f": {self.staying.texts[name]}" if name in self.staying.texts else ""
                 yield f"- {name}: {tokens:,} tokens{text}"
+        if self.earlier:
+            yield _EARLIER
         if self.staying.messages:
             said = "; ".join(_said(*message) for message in self.staying.messages[-_MOST_NAMED:])
             older = self.staying.messages[:-_MOST_NAMED]
@@ -198,8 +205,13 @@ class Ask:
             yield from listed[at]
         if missing := len(offered) - sum(len(lines[at][1]) for at in listed):
             yield f"({missing} others are not listed.)"
-        if files := [f"#{p.number} {p.label}" for p in self.pieces if p.path and self.stays(p)]:
-            yield f"(Not offered, as they stay whole in your newest messages: {'; '.join(files)}.)"
+        stay = (p for p in self.pieces if p.path or p.tokens >= _LEAST_NAMED_TOKENS)
+        if named := [
+            f"#{p.number} {p.label}{p.span}{p.remark and f', {p.remark}'}"
+            for p in stay
+            if self.stays(p)
+        ]:
+            yield f"(Not offered, as they stay whole in your newest messages: {'; '.join(named)}.)"
 
 
 def _rank(pieces: Sequence[Piece]) -> int:
@@ -239,8 +251,17 @@ def _fold(pieces: Sequence[Piece]) -> Iterator[tuple[str, Sequence[Piece]]]:
         if not piece.series or not others:
             yield piece.line, (piece,)
         elif piece == newest:
-            earlier = ", ".join(f"#{one.number} {one.tokens}" for one in others)
+            earlier = ", ".join(_name(one, newest) for one in others)
             yield f"{piece.line}; earlier ones of {piece.series}: {earlier}", (piece, *others)
+
+
+def _name(piece: Piece, newest: Piece) -> str:
+    """The number and size of `piece`, and in which words it differs from the `newest` like it."""
+    known = newest.label.split()
+    words = " ".join(word for word in piece.label.split() if word not in known)
+    return " ".join(
+        filter(None, (f"#{piece.number}", one_line(words, _NAME_CHARS), f"{piece.tokens}"))
+    )
 
 
 def ask_again(problem: str) -> str:
@@ -262,20 +283,23 @@ The user asked to pay special attention to this; keep every detail of it:
 </focus>
 """
 
+_COUNTED = " as the provider counts them ({ratio:.2f} for each token of the sizes below)"
+
 _ASK = """\
 [This is from the program, not from the user.] Stop for a moment: the context is nearly full. \
-Soon it shrinks from about {used:,} to {target:,} tokens, and you continue the task with what \
-stays and nothing else. You know best what you will need, so decide what stays. The work may go \
-on while you answer; what is done meanwhile stays behind your notes. Do not call a tool and do \
+Soon it shrinks from about {used:,} to {bar:,} tokens{counted}, and you continue the task with \
+what stays and nothing else. You know best what you will need, so decide what stays. The work may \
+go on while you answer; what is done meanwhile stays behind your notes. Do not call a tool and do \
 not continue the task: answer with text alone.
 
 This stays without your help, of the {target:,} tokens:
 {staying}
 {focus}
-Your notes and the texts that you keep share the rest: {free}. Answer in two parts.
+Your notes and the texts that you keep share the rest: {free}. What one does not use, the other \
+has; what neither uses is wasted. What is in neither part you will not see, and only the recall \
+tool finds it again. Answer in two parts.
 
-First, notes of at most {notes}, written for yourself as if you remembered nothing. Use most of \
-that: what is in neither part you will not see, and only the recall tool finds it again. Say what \
+First, notes of at most {notes}, written for yourself as if you remembered nothing. Say what \
 quoting cannot: above all the reasons, and every failure that taught something, old ones too. \
 Copy paths, names, numbers, commands and error messages exactly. Do not cite numbers of the list \
 (#12): they mean nothing afterwards. Name functions and headings rather than lines, as the texts \
@@ -291,10 +315,11 @@ likely follow-ups in the next ten to sixty steps. One number from the list below
 the lines you need where a part is enough; a number may stand in several lines, and lines that \
 are named twice cost once. Keep the text of the task that is still to be done, the code that you \
 will change or imitate (with its imports and the signatures it calls), and output that you will \
-use. Leave out what the notes say, what is finished, and what stays anyway. Of a file in your list \
-only the lines that you name stay, wherever you read it. What the notes do not \
-use is free for texts, and the other way round; if there is too little room, the end of your list \
-is left out, and you are told what that was.
+use. Leave out what the notes say, what is finished, and what stays anyway. Of a file in the list \
+below, only the lines that you name stay, wherever you read it. A part costs its lines, what is \
+left of the paragraph or block in which it ends (up to 20 lines), and about 25 tokens. Name a \
+little more than fits: the end for which there is no room is left out, and you are told what that \
+was.
 
 <keep>
 #NUMBER FIRST-LAST, FIRST-LAST
@@ -303,9 +328,11 @@ is left out, and you are told what that was.
 
 The list: number, what it is, its lines, its size without line numbers. A file is offered as \
 {state}, with these line numbers, in place of what you read and edited of it. Changed files come \
-first, then other files, then the newest texts. Below a file stand the numbers of its parts that \
-you have not seen under these numbers.
+first, then other files, then the newest texts.{outlined}
 {inventory}"""
+
+_OUTLINED = """ Below a file stand the numbers of its parts that you have not seen under these \
+numbers."""
 
 _MORE = """\
 [This is from the program, not from the user.] Your answer is taken as it is, and leaves {free} \
@@ -313,10 +340,11 @@ free. The log has this, which is neither in your notes nor in the texts that you
 
 {gaps}
 
-Use the space: answer once more, with text alone, in the same two parts, and with additions only.
+The space need not be used: what is finished takes none. If the next steps need some of this, \
+answer once more, with text alone, in the same two parts, and with additions only.
 
 <notes>
-the heading of the form to which a point belongs
+## the heading of the form to which a point belongs
 - a further point
 </notes>
 
@@ -326,6 +354,6 @@ the heading of the form to which a point belongs
 
 What you wrote stays, so do not repeat it. Add what you would otherwise have to find out again: \
 failures with their exact message, cause and fix, what was tried in vain, names, values and \
-commands; then further texts from the whole list that the next ten to sixty steps may need, above \
-all code. Leave out what is finished and will not matter again. If nothing is missing, leave both \
-parts empty."""
+commands; then further texts from the whole list that the next steps need, above all code. Leave \
+out what is finished and will not matter again. If nothing is missing, leave \
+both parts empty."""

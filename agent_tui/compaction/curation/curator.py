@@ -12,6 +12,7 @@ from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, ask_again
 from agent_tui.compaction.curation.gaps import find_gaps, free_tokens, with_additions
 from agent_tui.compaction.curation.pieces import Kind, Piece
 from agent_tui.compaction.request import CompactionRequest
+from agent_tui.compaction.sections.tail import without_repeats
 from agent_tui.compaction.summary.validate import SummaryJudge, summary_source, why_unusable
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript import call_text, escape_tags
@@ -156,7 +157,7 @@ class Curator:
         if model in self._unable and not is_asked:
             why = f"{model.name} was not asked, as it gave no usable answer before"
             return NoChoice((why,), has_answered=True)
-        before = "" if live is not None else await asyncio.to_thread(_conversation_text, ask)
+        ask, before = await asyncio.to_thread(_ask_with_text, ask, live)
         used = ask.budget.used if live is not None else self._counter.count_text(before)
         left = window - used - self._counter.count_text(ask.text) - _REPLY_TOKENS
         if left < LEAST_NOTES_TOKENS:
@@ -189,6 +190,8 @@ class Curator:
             failures.append(f"{model.name}: {problem}")
         if found is not None:
             self._unable.discard(model)
+            if not found.choice.problem:
+                failures = [one for one in failures if one != f"{model.name}: {problem}"]
             choice = replace(found.choice, usage=tracker.total, failures=tuple(failures))
             return replace(found, choice=choice)
         self._unable.add(model)
@@ -242,7 +245,10 @@ class _Answered:
 def _read(
     reply: ModelReply, ask: Ask, judge: SummaryJudge, model: ModelRef
 ) -> tuple[KeepChoice | None, str]:
-    """The choice, or None if it is unusable, and what is wrong with it as a clause."""
+    """The choice, or None if it is unusable, and what is wrong with it as a clause.
+
+    The choice itself has no minor problem: there is nothing that the user could do about it.
+    """
     answer = read_answer(reply.text, ask.pieces)
     judged = judge.judge(replace(reply, text=answer.notes))
     if not judged.text:
@@ -250,55 +256,70 @@ def _read(
     picks, problem = answer.picks, judged.problem
     if answer.unknown > len(picks):
         picks, problem = (), problem or "most numbers under <keep> are not in the list"
-    return KeepChoice(judged.text, picks, model, ask.through, ask.promise, problem), problem
+    told = "" if judged.is_minor and problem == judged.problem else problem
+    return KeepChoice(judged.text, picks, model, ask.through, ask.promise, told), problem
 
 
 def _unfit(models: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{name}: {_DOES_NOT_FIT}" for name in dict.fromkeys(models))
 
 
-def _conversation_text(ask: Ask) -> str:
+def _ask_with_text(ask: Ask, live: ModelRequest | None) -> tuple[Ask, str]:
+    """`ask`; without a `live` request also the conversation, where files have present numbers."""
+    if live is not None:
+        return ask, ""
+    pieces = tuple(replace(piece, outline=()) for piece in ask.pieces)
     earlier = shorten_middle(ask.earlier, _EARLIER_CHARS * ask.budget.target)
-    return f"{_number_pieces(ask.units, ask.pieces, earlier)}\n\n"
+    return replace(ask, pieces=pieces), f"{_number_pieces(ask.units, pieces, earlier)}\n\n"
 
 
 def _number_pieces(units: Iterable[Unit], pieces: Sequence[Piece], earlier: str = "") -> str:
     """The messages of `units`, with each piece complete under its number and with line numbers.
 
-    The summary in `earlier`, if any, precedes them.
+    A file stands once, as it is now, where it was last touched. What several results show stands in
+    the last one. The summary in `earlier`, if any, precedes all.
     """
     by_entry: defaultdict[str, list[Piece]] = defaultdict(list)
+    files: defaultdict[str, list[Piece]] = defaultdict(list)
     for piece in pieces:
-        by_entry[piece.entry_id].append(piece)
-    parts = [f"Summary of what was before:\n{escape_tags(earlier)}"] if earlier else []
+        by_entry[piece.entry_id or "".join(piece.views[-1:])].append(piece)
+        for view in piece.views:
+            files[view].append(piece)
+    parts = [("", f"Summary of what was before:\n{earlier}", True)] if earlier else []
     parts += [_piece_text(piece) for piece in by_entry.pop("", ()) if piece.kind == "kept"]
     for unit in units:
         own = by_entry[unit.entry_id]
-        parts += _head(unit, {piece.kind for piece in own})
+        heads = _head(unit, {piece.kind for piece in own}, files[unit.entry_id])
+        parts += (("", text, True) for text in heads)
         parts += map(_piece_text, own)
-    return "<conversation>\n" + "\n\n".join(parts) + "\n</conversation>"
+    texts = map(escape_tags, without_repeats(parts))
+    return "<conversation>\n" + "\n\n".join(texts) + "\n</conversation>"
 
 
-def _head(unit: Unit, shown: set[Kind]) -> Iterator[str]:
-    """The parts of `unit` that its pieces do not show."""
+def _head(unit: Unit, shown: set[Kind], files: Sequence[Piece]) -> Iterator[str]:
+    """The parts of `unit` that its pieces do not show; of a view, where its `files` stand."""
     message = unit.message
     match message:
         case UserMessage() if unit.output is None and not shown:
-            yield f"User: {escape_tags(message.text)}"
+            yield f"User: {message.text}"
         case AssistantMessage():
             if message.text.strip() and "reply" not in shown:
-                yield f"Agent: {escape_tags(message.text)}"
+                yield f"Agent: {message.text}"
             for call in message.tool_calls:
-                yield f"Agent calls {escape_tags(call_text(call, _ARGUMENT_CHARS))}"
+                yield f"Agent calls {call_text(call, _ARGUMENT_CHARS)}"
         case BashExecutionMessage():
             ending = " (interrupted)" if message.cancelled else ""
-            yield f"User ran $ {escape_tags(message.command)}{ending}"
+            yield f"User ran $ {message.command}{ending}"
         case _ if not shown and unit.output is not None:
-            yield f"Result: {escape_tags(unit.output.text)}"
+            numbers = ", ".join(f"#{piece.number}" for piece in files)
+            there = f"({files[0].label}, as it is now: {numbers})" if files else unit.output.text
+            yield f"Result: {there}"
         case _:
             pass
 
 
-def _piece_text(piece: Piece) -> str:
-    lines = (f"{piece.first + at}|{line}" for at, line in enumerate(piece.lines))
-    return f"#{piece.number} {escape_tags(piece.label)}\n{escape_tags(chr(10).join(lines))}"
+def _piece_text(piece: Piece) -> tuple[str, str, bool]:
+    """The name of `piece`, its text, and whether that must stay whole."""
+    lines = (f"{number}\t{line}" for number, line in enumerate(piece.lines, piece.first))
+    text = "\n".join((f"#{piece.number} {piece.label}", *lines))
+    return f"#{piece.number} below", text, piece.kind != "result"

@@ -258,7 +258,7 @@ class _Filler:
         count = 0
         for number, line in enumerate(excerpt.lines, excerpt.first):
             is_there = text.lines.get(number) == line
-            fresh += 0 if is_there else self._counter.count_text(line) + 1
+            fresh += 0 if is_there else self._counter.count_text(f"{line}\n")
             if fresh > self._room and not pick.is_certain:
                 break
             count += 1
@@ -340,7 +340,7 @@ class _Text:
         for before, after in pairwise(sorted(self.lines)):
             gap = {n: known[n] for n in range(before + 1, after) if n in known}
             if len(gap) == after - before - 1 <= _JOINED_LINES:
-                tokens = sum(counter.count_text(line) + 1 for line in gap.values())
+                tokens = sum(counter.count_text(f"{line}\n") for line in gap.values())
                 self.lines.update(gap if tokens <= _HEAD_TOKENS else {})
 
 

@@ -8,9 +8,9 @@ from agent_tui.compaction.curation.answer import KeepChoice, Pick, tokens_of
 from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.curation.since import files_ahead
-from agent_tui.compaction.sections.commands import without_view
 from agent_tui.compaction.sections.failures import failures_that_fit
 from agent_tui.compaction.sections.file_states import is_of_the_work
+from agent_tui.compaction.transcript import those_that_fit
 
 _LEAST_FREE = 1 / 4
 """If a smaller part of the space for notes and texts is free, nothing more is asked."""
@@ -38,14 +38,13 @@ def find_gaps(choice: KeepChoice, ask: Ask) -> list[str]:
     offered = [p for p in reversed(ask.pieces) if p.number not in chosen and not ask.stays(p)]
     said = [p.line for p in offered if p.kind == "said" and p.is_answered]
     replies = [p.line for p in offered if p.kind == "reply" and _has_points(p)]
-    ran = (one for one in ask.repeated.items() if without_view(one[0]) not in choice.notes)
-    commands = (f"- `{command}` ({times} times)" for command, times in ran)
     kinds = {
         "Failures that your notes do not tell": list(_failures(choice, ask)),
-        "Files of which you keep nothing": _fitting(_files(choice, ask, offered), ask),
+        "Files that your notes name for the next steps, and of which you keep nothing": _fitting(
+            _files(choice, ask, offered), ask
+        ),
         "Messages of the user that stay only in part": _fitting(said, ask),
         "Replies with numbered points": replies[:_MOST_REPLIES],
-        "Commands that you ran more than once": _fitting(commands, ask),
     }
     return [line for kind, lines in kinds.items() if lines for line in (f"{kind}:", *lines)]
 
@@ -85,16 +84,17 @@ def _failures(choice: KeepChoice, ask: Ask) -> Iterator[str]:
 
 
 def _files(choice: KeepChoice, ask: Ask, offered: Iterable[Piece]) -> Iterator[str]:
-    """The files that the next steps name, then those that were changed, without a kept line."""
+    """The files that the notes name as in progress, blocked or next, without a kept line."""
     files = [file for file in ask.files if is_of_the_work(file.path)]
-    ahead = files_ahead(files, choice, choice.notes, (), ask.template, ())
-    changed = sorted((f for f in files if f.is_changed), key=lambda file: file.is_committed)
+    bodies = ask.template.parse(choice.notes)
+    is_open = any(bodies.get(h) for h in ask.template.passing - {ask.template.state})
+    ahead = files_ahead(files, choice, choice.notes, (), ask.template, ()) if is_open else ()
     kept = {pick.piece.path for pick in choice.picks}
     lines: dict[str, list[str]] = {}
     for piece in offered:
         if piece.kind == "file" and piece.path not in kept:
             lines.setdefault(piece.path, []).insert(0, piece.line)
-    for path in dict.fromkeys(file.path for file in (*ahead, *changed)):
+    for path in dict.fromkeys(file.path for file in ahead):
         yield from lines.get(path, ())
 
 
@@ -104,10 +104,4 @@ def _has_points(piece: Piece) -> bool:
 
 def _fitting(lines: Iterable[str], ask: Ask) -> list[str]:
     """The first of `lines` that fit."""
-    taken, room = list[str](), _KIND_TOKENS
-    for line in lines:
-        room -= ask.counter.count_text(line) + 1
-        if room < 0:
-            break
-        taken.append(line)
-    return taken
+    return those_that_fit(lines, _KIND_TOKENS, lambda line: ask.counter.count_text(line) + 1)

@@ -29,16 +29,12 @@ _LEAST_TOKENS = 8
 _LEAST_TOKENS_OF = {"reply": 60, "call": 150, "kept": 0}
 """Of a shorter reply, or a shorter command or failed change, the notes say more."""
 
-_SHORT_CHARS = 500
-"""Shorter results of one program are alike, whatever it was asked."""
-
 _LABEL_CHARS = 110
 _OPENING_CHARS = 50
+_END_CHARS = 40
+
 _LONG_LINES, _STEP_LINES = 100, 50
 """Of a longer piece, the tokens of so many lines are stated."""
-
-_LEAST_MOVED = 3
-"""Fewer lines, such as braces, may be alike by chance."""
 
 _OUTDATED = "names lines of files that were edited since"
 
@@ -61,8 +57,10 @@ class Piece:
         tokens: Its size.
         path: The normalized path of the file it shows; empty for other texts.
         remark: A note for the model: ``exit 1``.
-        series: Texts of one series are alike: ``commits``, the command or its first words, or the
-            tool that a call asks.
+        series: Texts of one series are alike: ``commits``, the command, or the tool that a
+            call asks.
+        views: Of a file, the entries that show or change it, oldest first; it is offered in place
+            of them.
         outline: Lines and titles of its parts that the model has not seen under these numbers.
         is_placed: Whether the place of its lines in the file is known.
         is_outdated: Whether it names lines of files that were edited afterwards.
@@ -80,6 +78,7 @@ class Piece:
     path: str = ""
     remark: str = ""
     series: str = ""
+    views: tuple[str, ...] = ()
     outline: tuple[str, ...] = ()
     is_placed: bool = True
     is_outdated: bool = False
@@ -103,14 +102,18 @@ class Piece:
         return f"#{self.number} {self.label}{self.extent}"
 
     @property
+    def span(self) -> str:
+        """The numbers of its lines, if it has several."""
+        return f" {self.first}-{self.last}" if len(self.lines) > 1 else ""
+
+    @property
     def extent(self) -> str:
         """Its lines and their size, and what else the model must know."""
-        span = f" {self.first}-{self.last}" if len(self.lines) > 1 else ""
         each = self.tokens * _STEP_LINES // len(self.lines)
         density = f" ({each:,} per {_STEP_LINES} lines)" if len(self.lines) > _LONG_LINES else ""
         old = _OUTDATED if self.is_outdated else ""
         remarks = "".join(f", {remark}" for remark in (self.remark, old) if remark)
-        return f"{span}, {self.tokens:,} tokens{density}{remarks}"
+        return f"{self.span}, {self.tokens:,} tokens{density}{remarks}"
 
 
 def read_pieces(
@@ -152,7 +155,7 @@ def read_pieces(
     listed: dict[tuple[str, tuple[str, ...]], Piece] = {}
     for at, piece in enumerate(texts):
         if reader.file_of(piece) is None:
-            label = _opening(piece.label.replace(f"{folders[0]}/", ""), _LABEL_CHARS)
+            label = _shorten(piece.label.replace(f"{folders[0]}/", ""))
             listed.pop((label, piece.lines), None)  # the same result counts where it is last
             is_outdated = piece.kind == "result" and reader.is_outdated(piece, at)
             is_answered = piece.kind in ("said", "reply") and piece.entry_id in said
@@ -207,7 +210,6 @@ class _FilePieces:
                 unseen = {
                     n: t for n, t in enumerate(lines, first) if t.strip() and seen.get(n) != t
                 }
-                moved = len(set(seen.values()).intersection(unseen.values()))
                 yield Piece(
                     number=0,
                     entry_id=whole[-1] if whole else "",
@@ -216,7 +218,8 @@ class _FilePieces:
                     lines=tuple(lines),
                     first=max(first, 1),
                     path=file.path,
-                    remark=self._remark(file, is_placed=first > 0, moved=moved),
+                    views=tuple(view.entry_id for view in views),
+                    remark=self._remark(file, is_placed=first > 0),
                     outline=outline(file.path, first, lines, unseen.keys()) if first else (),
                     is_placed=first > 0,
                 )
@@ -258,7 +261,7 @@ class _FilePieces:
             for number, line in enumerate(view.lines, view.first)
         }
 
-    def _remark(self, file: FileState, *, is_placed: bool, moved: int) -> str:
+    def _remark(self, file: FileState, *, is_placed: bool) -> str:
         """What the model must know of the file."""
         is_read = self._on_disk is not None and self._on_disk(file.path) is not None
         kept = [f"{piece.first}-{piece.last}" for piece in self._earlier if piece.path == file.path]
@@ -266,7 +269,6 @@ class _FilePieces:
             "" if is_read else file.doubt,
             "changed and not committed" if file.awaits_commit else "",
             f"kept by the last compaction: {', '.join(kept)}" if kept else "",
-            "renumbered since you saw it" if is_placed and moved >= _LEAST_MOVED else "",
             "" if is_placed else "place unknown",
         )
         return ", ".join(filter(None, remarks))
@@ -318,9 +320,6 @@ def _series(output: Output) -> str:
         return "uncommitted changes"
     if is_test(command) and not output.failure:
         return "passing checks"
-    found = _PROGRAM.match(command) if len(output.text) < _SHORT_CHARS else None
-    if found is not None:
-        return " ".join(filter(None, found.groups()))
     return "" if output.failure else without_view(without_folder(command))
 
 
@@ -347,12 +346,6 @@ def _call(call: ToolCall, made: Piece) -> Piece:
     )
 
 
-_PROGRAM = re.compile(
-    r"(?:cd\s+\S+\s*(?:&&|;)\s*|(?:cd\s+\S+\s*|#[^\n]*)\n\s*)*(\S+)(?:\s+-\S+(?:\s+[/~.]\S*)?)*(?:\s+([a-z][a-z-]+)(?!\S))?"
-)
-"""The program of a command, and its subcommand if it looks like one."""
-
-
 def _action_words(action: Action) -> str:
     if action.command:
         return f"$ {action.command}"
@@ -361,9 +354,19 @@ def _action_words(action: Action) -> str:
 
 
 def _opening(text: str, most_chars: int = _OPENING_CHARS) -> str:
-    """The beginning of `text` on one line."""
+    """The beginning of `text` on one line, or the end of a path."""
     line = " ".join(text[: 4 * most_chars].split())
-    return line if len(line) <= most_chars else f"{line[:most_chars]}…"
+    if len(line) <= most_chars:
+        return line
+    is_path = "/" in line and " " not in line
+    return f"…{line[-most_chars:]}" if is_path else f"{line[:most_chars]}…"
+
+
+def _shorten(label: str) -> str:
+    """`label` on one line, a long command without its middle."""
+    if "\n" in label or len(label) <= _LABEL_CHARS or not label.startswith("$ "):
+        return _opening(label, _LABEL_CHARS)
+    return f"{label[: _LABEL_CHARS - _END_CHARS]}…{label[-_END_CHARS:]}"
 
 
 def _lines(text: str) -> tuple[str, ...]:

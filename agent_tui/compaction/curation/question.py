@@ -2,33 +2,26 @@
 
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import accumulate, pairwise
 
-from agent_tui.compaction.conversation import Conversation, last_exchange_tokens, text_of
+from agent_tui.compaction.conversation import Conversation, summary_tokens, text_of
+from agent_tui.compaction.curation.answer import Promise
 from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, Staying, TokenBudget
-from agent_tui.compaction.curation.excerpts import earlier_pieces
+from agent_tui.compaction.curation.excerpts import Kept, earlier_pieces
 from agent_tui.compaction.curation.pieces import Piece, read_pieces
 from agent_tui.compaction.draft import CompactionDraft, draft_beside
-from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.plan import LiveConversation, LiveEntry
+from agent_tui.compaction.plan import LiveEntry
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.sections.commands import is_looking_around, without_folder
-from agent_tui.compaction.sections.compose import LEAST_KEPT, TAIL_SHARE, WorkRecord
-from agent_tui.compaction.sections.file_views import FileView, file_view
+from agent_tui.compaction.sections.compose import LEAST_KEPT, WorkRecord
 from agent_tui.compaction.sections.files import paths_shown_in
-from agent_tui.compaction.sections.history import Done, Replied, Said, is_filler, with_short_paths
+from agent_tui.compaction.sections.history import Replied, Said, is_filler, with_short_paths
 from agent_tui.compaction.summary.templates import template_named
-from agent_tui.compaction.tiers.describe import action_label
 from agent_tui.compaction.tiers.model import UNEDITED, Unit
 from agent_tui.compaction.transcript import escape_tags
-from agent_tui.messages import AssistantMessage, Message, ToolCall, UserMessage, texts_in
+from agent_tui.messages import UserMessage
 from agent_tui.omissions import one_line
-from agent_tui.sessions.actions import Action
-from agent_tui.sessions.context import apply_edit
-from agent_tui.sessions.entries import ContextEditEntry
-from agent_tui.sessions.outputs import action_of
 from agent_tui.tokens import TokenCounter
 
 _NOTES_TOKENS, _NOTES_SHARE = 1_500, 0.15
@@ -51,14 +44,13 @@ _STAYING = {
 }
 """Blocks that code writes whatever a model chooses."""
 
-_NEWEST = "your newest messages"
+_FRAME, _NEWEST = "what names and separates all this", "your newest messages"
 _TAG_LINE = re.compile(r"</?[\w-]+>$")
 _STAYING_CHARS = 600
 _OPENING_CHARS = 40
-_LEAST_NAMED_TOKENS = 60
-_NEARLY_WHOLE = 0.9
-_TRIALS = 2
-"""What stays depends on the sizes of notes and texts, and these on what stays."""
+_TRIAL_NOTES_SHARE = 0.1
+_NOTHING_KEPT = Kept("<kept>\n</kept>")
+"""What stays is what a draft has that is full of notes and texts."""
 
 
 def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: TokenCounter) -> Ask:
@@ -74,31 +66,11 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
     entries = {entry.id for entry in live.entries}
     own = [unit for unit in conversation.units if unit.entry_id in entries]
     room = conversation.room
-    tail = max(last_exchange_tokens(live), int(room * TAIL_SHARE))
-    least = int(room * LEAST_KEPT)
-    sizes = _sizes_of(draft, counter)
-    most_notes = request.settings.max_summary_tokens
-    for number in range(_TRIALS):
-        free = max(room - tail - sum(sizes.values()), least)
-        notes = min(max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS), most_notes)
-        texts = free - notes if number else room  # what is left would go to the user's messages
-        draft = draft_beside(request, conversation, notes, texts, counter=counter)
-        sizes = _sizes_of(draft, counter)
-    free = max(room - tail - sum(sizes.values()), least)
-    said = _block(draft.before_notes, _SAID)
-    edits = {edit.target_id: edit for edit in draft.plan.edits}
-    kept = {e.id for e in draft.plan.kept_entries if isinstance(e, LiveEntry)}  # edits have no ids
     spoken = [event for event in record.events if isinstance(event, Said)]
     events = pairwise(record.events)
     answered = [a for a, b in events if isinstance(a, Replied) and isinstance(b, Said)]
-    edited = {unit.entry_id for unit in conversation.units if unit.edited_tier != UNEDITED}
-    as_written = {entry_id for entry_id in kept - edited if live.seen[entry_id]}
-    before = [e for e in spoken if e.entry_id not in as_written and not is_filler(e.text)]
-    told = [_told(event, _as_shown(event, record), said, counter) for event in before]
-    whole = {e.entry_id for e in spoken if e.entry_id in as_written or _as_shown(e, record) in said}
-    cut = {e.entry_id for e, (number, _, _) in zip(before, told, strict=True) if number}
     pieces = read_pieces(
-        [unit for unit in own if unit.entry_id not in whole or unit.output is not None],
+        own,
         (*earlier_pieces(summary, counter), *_tasks_before(conversation, own)),
         record.files,
         record.folders,
@@ -107,10 +79,35 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
         shown=frozenset(paths_shown_in(summary)),
         said={event.entry_id for event in (*spoken, *answered)},
     )
+    promise = Promise(files=tuple(piece for piece in pieces if piece.kind == "file"))
+    notes = max(int(room * _TRIAL_NOTES_SHARE), LEAST_NOTES_TOKENS)
+    draft = draft_beside(request, conversation, notes, room, promise, counter=counter)
+    blocks = _blocks_that_stay(draft)
+    sizes = {_STAYING[tag]: counter.count_text(block) for tag, block in blocks.items()}
+    tail = draft.plan.kept_tokens - live.pinned_tokens
+    beside = summary_tokens(replace(draft, notes="", kept=_NOTHING_KEPT).summary, counter)
+    free = max(room - tail - beside, int(room * LEAST_KEPT))
+    sizes[_FRAME] = max(beside - sum(sizes.values()), 0)
+    said = _block(draft.before_notes, _SAID)
+    kept = {e.id for e in draft.plan.kept_entries if isinstance(e, LiveEntry)}  # edits have no ids
+    left = draft.plan.left
+    edited = {unit.entry_id for unit in conversation.units if unit.edited_tier != UNEDITED}
+    as_written = left.keys() - edited
+    before = [e for e in spoken if e.entry_id not in as_written and not is_filler(e.text)]
+    told = [_told(event, _as_shown(event, record), said, counter) for event in before]
+    whole = {e.entry_id for e in spoken if e.entry_id in as_written or _as_shown(e, record) in said}
+    cut = {e.entry_id for e, (number, _, _) in zip(before, told, strict=True) if number}
+    offered = (p for p in pieces if p.kind != "said" or p.entry_id not in whole)
+    pieces = tuple(replace(piece, number=number) for number, piece in enumerate(offered, 1))
     target = request.sizes.overhead + live.pinned_tokens + room
-    most_notes = min(max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS), most_notes)
-    newest = [(unit, _left_of(unit, live, edits)) for unit in own if unit.entry_id in kept]
-    shortened = {u.entry_id: text_of(after) for u, after in newest if after != u.message}
+    most_notes = min(
+        max(int(free * _MOST_NOTES_SHARE), LEAST_NOTES_TOKENS),
+        request.settings.max_summary_tokens,
+    )
+    gone = UserMessage(content="")
+    newest = [(one, left.get(one.entry_id, gone)) for one in own if one.entry_id in kept]
+    texts_left = ((one, text_of(after)) for one, after in newest)
+    shortened = {one.entry_id: text for one, text in texts_left if text != text_of(one.message)}
     return Ask(
         units=own,
         pieces=pieces,
@@ -122,12 +119,7 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
                 _NEWEST: tail,
             },
             texts={
-                **{
-                    _STAYING[tag]: _first_lines(block)
-                    for tag, block in _blocks_that_stay(draft).items()
-                    if tag != _SAID
-                },
-                _NEWEST: _newest_words(newest, record.folders, counter),
+                _STAYING[tag]: _first_lines(block) for tag, block in blocks.items() if tag != _SAID
             },
             messages=told,
             said={
@@ -140,6 +132,7 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
         ),
         budget=TokenBudget(
             used=request.sizes.used_estimate,
+            ratio=request.sizes.ratio,
             target=target,
             notes=min(_NOTES_TOKENS + int(target * _NOTES_SHARE), most_notes),
             most_notes=most_notes,
@@ -153,18 +146,8 @@ def make_ask(request: CompactionRequest, draft: CompactionDraft, *, counter: Tok
         earlier=summary,
         failures=record.failures,
         files=record.files,
-        repeated=_repeated(conversation),
         has_disk=request.on_disk is not None,
     )
-
-
-def _repeated(conversation: Conversation) -> dict[str, int]:
-    """The commands of one line that ran more than once, but for git's, the most frequent first."""
-    steps = (event for event in conversation.record.events if isinstance(event, Done))
-    ran = (step.output.action.command for step in steps)
-    plain = (without_folder(one) for one in ran if "\n" not in one and not is_looking_around(one))
-    runs = Counter(one for one in plain if not one.startswith("git ")).most_common()
-    return {command: times for command, times in runs if times > 1}
 
 
 def _tasks_before(conversation: Conversation, own: Sequence[Unit]) -> Iterator[Piece]:
@@ -177,19 +160,6 @@ def _tasks_before(conversation: Conversation, own: Sequence[Unit]) -> Iterator[P
             yield Piece(0, "", "kept", f"the task {task.item}", lines, remark="as it was shown")
 
 
-def _left_of(unit: Unit, live: LiveConversation, edits: Mapping[str, ContextEditEntry]) -> Message:
-    """The message of `unit` with its edit in `edits`, or that of an earlier compaction."""
-    if (edit := edits.get(unit.entry_id)) is None and unit.edited_tier == UNEDITED:
-        return unit.message
-    before = [item.message for item in live.seen[unit.entry_id]]
-    left = [apply_edit(unit.message, edit)] if edit else before
-    return next(filter(None, left), UserMessage(content=""))
-
-
-def _calls_of(message: Message) -> Sequence[ToolCall]:
-    return message.tool_calls if isinstance(message, AssistantMessage) else ()
-
-
 def _first_lines(block: str) -> str:
     """The first lines of a `block`, as many as fit, on one line."""
     lines = [line for line in block.split("\n") if line.strip() and not _TAG_LINE.match(line)]
@@ -197,53 +167,6 @@ def _first_lines(block: str) -> str:
     count = max(bisect_right(ends, _STAYING_CHARS), 1)
     more = f"; and {len(lines) - count} more" if len(lines) > count else ""
     return one_line("; ".join(line.strip() for line in lines[:count]), _STAYING_CHARS) + more
-
-
-def _label(action: Action, view: FileView | None, folders: Sequence[str]) -> str:
-    """The action in one line, with the path and the lines of the file that it shows."""
-    path = normalise_path(view.path.strip("'\"") if view else action.path, folders)
-    if not path or (action.command and view is None):
-        return action_label(action)
-    lines = f" {view.first}-{view.first + len(view.lines) - 1}" if view else ""
-    return f"{'read' if action.command else action.tool} {path}{lines}"
-
-
-def _newest_words(
-    newest: Iterable[tuple[Unit, Message]], folders: Sequence[str], counter: TokenCounter
-) -> str:
-    """Which calls and results of the `newest` messages, before and after, stay, and how much."""
-    sizes: dict[str, list[int]] = {}
-    for unit, after in newest:
-        if unit.output is not None:
-            label = _label(unit.output.action, file_view(unit.output), folders)
-            texts = [(label, unit.message.text, after.text)]
-        else:
-            left = {call.id: _text_of_call(call) for call in _calls_of(after)}
-            texts = [
-                (_label(action_of(call), None, folders), _text_of_call(call), left.get(call.id, ""))
-                for call in _calls_of(unit.message)
-            ]
-        for label, before, now in texts:
-            size = sizes.setdefault(label, [0, 0])
-            size[0] += counter.count_text(before)
-            size[1] += counter.count_text(now)
-    whole, shortened = list[str](), list[str]()
-    for label, (before, now) in sizes.items():
-        if now >= before * _NEARLY_WHOLE:
-            whole += [label] if before >= _LEAST_NAMED_TOKENS else []
-        else:
-            shortened.append(f"{label} ({now:,} of {before:,} tokens stay)")
-    named = (("whole", whole), ("shortened", shortened))
-    return ". ".join(f"{how}: {'; '.join(which)}" for how, which in named if which)
-
-
-def _text_of_call(call: ToolCall) -> str:
-    return "\n".join(texts_in(call.arguments))
-
-
-def _sizes_of(draft: CompactionDraft, counter: TokenCounter) -> dict[str, int]:
-    blocks = _blocks_that_stay(draft).items()
-    return {_STAYING[tag]: counter.count_text(block) for tag, block in blocks}
 
 
 def _blocks_that_stay(draft: CompactionDraft) -> dict[str, str]:

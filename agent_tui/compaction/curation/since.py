@@ -22,8 +22,10 @@ _END = (
 )
 _OLDER = (
     "{which} older than the notes, which say what became of that work. The files above are "
-    "newer: as they are after all messages, unless one says that it was perhaps changed since."
+    "newer: as they are after all messages, unless one says that it was perhaps changed "
+    "since.{then}"
 )
+_THEN = " Read below before a change: {files}."
 _BEFORE = "(before the newest {steps})"
 _MOST_NAMED = 6
 _NAME = re.compile(r"(?=\w*(?:[a-z][A-Z]|[_./-]\w))[\w./-]+")
@@ -68,7 +70,10 @@ def notes_now(
 
 
 def older_than_notes(
-    choice: KeepChoice, path: Sequence[Entry], events: Iterable[HistoryEvent]
+    choice: KeepChoice,
+    path: Sequence[Entry],
+    events: Iterable[HistoryEvent],
+    doubtful: Sequence[FileState] = (),
 ) -> str:
     """The block that says which of the messages behind a summary are older than its notes.
 
@@ -78,6 +83,7 @@ def older_than_notes(
         choice: The model's answer.
         path: Entries from the root to the leaf.
         events: The events on it.
+        doubtful: Files that the messages show as they were before a change.
     """
     known = {entry.id for entry in split_after(path, choice.through)[0]}
     steps = [event for event in events if isinstance(event, Done)]
@@ -87,7 +93,9 @@ def older_than_notes(
         return ""
     last = action_label(before[-1].output.action)
     which = f"Those up to `{last}` are" if since else "All of them are"
-    return tag_blocks(("messages-below", [_OLDER.format(which=which)]))
+    files = escape_tags("; ".join(f"{file.path} ({file.doubt})" for file in doubtful))
+    then = _THEN.format(files=files) if files else ""
+    return tag_blocks(("messages-below", [_OLDER.format(which=which, then=then)]))
 
 
 def files_ahead(

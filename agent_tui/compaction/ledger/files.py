@@ -9,11 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from agent_tui.compaction.sections.history import Done
-from agent_tui.sessions.shell_files import (
-    files_deleted_in_patch,
-    files_in_patch,
-    shell_changes,
-)
+from agent_tui.sessions.shell_files import files_deleted_in_patch, files_in_patch, shell_changes
 
 MAX_FILES = 5_000
 """Limit of the paths carried over; the list for the model is limited by characters."""

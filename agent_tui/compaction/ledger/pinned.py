@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from agent_tui.omissions import SENTENCE_END
+from agent_tui.text import find_lists
 
 MAX_SENTENCE_CHARS = 500
 """A longer sentence is pasted text rather than a rule."""
@@ -33,9 +34,12 @@ _MILD = re.compile(
 _NO_RULE = re.compile(
     r"\bi (?:don['’]?t|do not|must(?:n['’]?t)?|can only) "
     r"(?:know|understand|think|see|remember|recall|get|believe|admit|have missed|be missing)\b"
-    r"|^\W*(?:why|how come|what|who|when|where|how|do|does|did|is|are|was|were)\b.*\?\W*$",
+    r"|^\W*(?!(?:(?:can|could|would|will) you|please)\b).*\?\W*$",
     re.IGNORECASE | re.DOTALL,
 )
+_RULES = re.compile(r"\b(?:rules?|regeln?)\b", re.IGNORECASE)
+"""What an introduction of a list of rules calls them."""
+
 _FENCE = re.compile(r"^[ \t]*(```|~~~)", re.MULTILINE)
 _FENCED = re.compile(
     r"^[ \t]*(?P<fence>```|~~~).*?(?:^[ \t]*(?P=fence)|\Z)", re.MULTILINE | re.DOTALL
@@ -56,9 +60,23 @@ def find_rules(text: str) -> tuple[str, ...]:
     """The sentences of a user's message that state a rule, in order, exactly as written.
 
     Fenced code, quoted lines, tagged blocks and lines that look like code or logs are not the
-    user's own words. A sentence that runs over several lines keeps its line breaks.
+    user's own words. A sentence that runs over several lines keeps its line breaks. In a
+    list that is introduced as rules and has a sentence that states one, every sentence is a rule.
     """
-    return tuple(filter(_is_rule, dict.fromkeys(own_sentences(text))))
+    listed = frozenset(_listed_rules(text))
+    sentences = dict.fromkeys(own_sentences(text))
+    return tuple(one for one in sentences if one in listed or _is_rule(one))
+
+
+def _listed_rules(text: str) -> Iterator[str]:
+    """The sentences of the lists that are introduced as rules."""
+    if not _RULES.search(text):
+        return
+    for introduction, items in find_lists(_own_words(text)):
+        if _RULES.search(introduction):
+            sentences = [one for item in items for one in own_sentences(item)]
+            if any(map(_is_rule, sentences)):
+                yield from filter(_is_of_rule_size, sentences)
 
 
 def own_sentences(text: str) -> Iterator[str]:
@@ -71,18 +89,6 @@ def own_sentences(text: str) -> Iterator[str]:
         for sentence in SENTENCE_END.split(paragraph):
             if own := _ITEM.sub("", sentence).strip():
                 yield own
-
-
-def sentences_of(text: str) -> tuple[str, ...]:
-    """`text` split after sentences and lines; joining the parts gives `text` again."""
-    parts: list[str] = []
-    for line in text.splitlines(keepends=True):
-        start = 0
-        for end in SENTENCE_END.finditer(line):
-            parts.append(line[start : end.end()])
-            start = end.end()
-        parts.append(line[start:])
-    return tuple(filter(None, parts))
 
 
 def is_strong(sentence: str) -> bool:
@@ -138,7 +144,11 @@ def _paragraphs(text: str) -> list[str]:
     return paragraphs
 
 
+def _is_of_rule_size(sentence: str) -> bool:
+    return 4 <= len(sentence) <= MAX_SENTENCE_CHARS
+
+
 def _is_rule(sentence: str) -> bool:
-    if not 4 <= len(sentence) <= MAX_SENTENCE_CHARS or _NO_RULE.search(sentence):
+    if not _is_of_rule_size(sentence) or _NO_RULE.search(sentence):
         return False
     return bool(_STRONG.search(sentence) or _MILD.search(sentence))

@@ -4,10 +4,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 from agent_tui.omissions import one_line
 from agent_tui.sessions.actions import Output
-from agent_tui.sessions.shell_files import changes_only_named, programs_run, shell_changes
+from agent_tui.sessions.outputs import is_test
+from agent_tui.sessions.shell_files import (
+    changes_only_named,
+    pipelines_run,
+    programs_run,
+    shell_changes,
+)
 
 _COMMAND_CHARS = 200
 _IN_FOLDER = re.compile(r"^\s*(?:cd\s+[^&;\n]+(?:&&|;|\n)\s*)+")
@@ -73,8 +80,12 @@ class CommandRun:
         )
 
 
+Runs: TypeAlias = tuple[CommandRun, ...]
+"""What one command runs."""
+
+
 @lru_cache(maxsize=1_024)
-def runs_of(command: str) -> tuple[CommandRun, ...]:
+def runs_of(command: str) -> Runs:
     """What `command` runs, without programs that only prepare or show something."""
     programs = _acting(command) or programs_run(command)[:1]
     if commits(command):  # staging is part of it
@@ -88,7 +99,7 @@ def _acting(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(one for one in programs if one[0] not in _PREPARING and not _looks(*one))
 
 
-def covers_all(done: tuple[CommandRun, ...], failed: tuple[CommandRun, ...]) -> bool:
+def covers_all(done: Runs, failed: Runs) -> bool:
     """Whether the success of `done` shows that everything in `failed` now works.
 
     A program may have run once on several targets, or once for each.
@@ -137,25 +148,26 @@ def is_looking_around(command: str) -> bool:
 
 
 @lru_cache(maxsize=1_024)
+def is_check(command: str) -> bool:
+    """Whether `command` runs tests or checks, rather than only naming one."""
+    return is_test(command) and not is_looking_around(command)
+
+
+def has_several_results(command: str) -> bool:
+    """Whether more than one pipeline in `command` may print something."""
+    printing = (
+        any(one[0] not in _PREPARING and not changes_only_named(*one) for one in pipeline)
+        for pipeline in pipelines_run(command)
+    )
+    return sum(printing) > 1
+
+
+@lru_cache(maxsize=1_024)
 def hides_exit_code(command: str) -> bool:
     """Whether the exit code of `command` is that of a program that only shows: ``make | tail``."""
     programs = programs_run(command)
     is_shown = bool(programs) and (programs[-1][0] in _PREPARING or _looks(*programs[-1]))
     return is_shown and not is_looking_around(command)
-
-
-@lru_cache(maxsize=1_024)
-def leaves_files(command: str) -> bool:
-    """Whether no program in `command` changes a file that the command does not name.
-
-    Of git, that is known: ``git push`` and ``git fetch`` change none.
-    """
-    if is_looking_around(command):
-        return True
-    others = [one for one in programs_run(command) if one[0] != "git" and not _looks(*one)]
-    return not shell_changes(command).restored and all(
-        one[0] in _PREPARING or changes_only_named(*one) for one in others
-    )
 
 
 def _looks(name: str, arguments: Sequence[str]) -> bool:

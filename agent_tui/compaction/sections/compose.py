@@ -2,7 +2,7 @@
 
 What changes least comes first, so that a provider's cache of the beginning survives the next
 compaction: the user's messages, the task's text, then (the prose and) the state of the work,
-findings, failures, the current files, and the way so far.
+failures, the current files, and the way so far.
 """
 
 import hashlib
@@ -25,6 +25,7 @@ from agent_tui.compaction.sections.file_states import (
 from agent_tui.compaction.sections.file_views import path_shown_by
 from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.history import (
+    Done,
     HistoryEvent,
     Said,
     as_recorded,
@@ -49,8 +50,8 @@ from agent_tui.compaction.sections.task import (
     task_blocks,
     task_texts,
 )
-from agent_tui.compaction.sections.way import all_findings, way_so_far
-from agent_tui.compaction.transcript import escape_tags, tag_blocks
+from agent_tui.compaction.sections.way import way_so_far
+from agent_tui.compaction.transcript import escape_tags, tag_blocks, those_that_fit
 from agent_tui.messages import Job
 from agent_tui.omissions import one_line
 from agent_tui.sessions.entries import (
@@ -76,8 +77,6 @@ RULES_SHARE = 0.5
 """A maximum, for rules that are not in the messages above; it only matters in a small window."""
 
 STATE_SHARE = 0.05
-FINDINGS_SHARE = 0.05
-FINDINGS_LEAST_TOKENS = 700
 FAILURES_SHARE, NOTED_FAILURES_SHARE = 0.10, 0.05
 """In a small context, the share holds hardly a few sentences; twice the share is the limit."""
 
@@ -91,11 +90,12 @@ LEAST_KEPT, KEPT_SHARE = 0.25, 0.75
 LISTS_SHARE = 0.02
 _LEAST_LIST_CHARS = 400
 _MOST_UNCOMMITTED = 8
+_NEWEST_TEXTS = 12
 TAIL_SHARE = 0.20
 """The minimum for the newest messages; they also get what the sections leave."""
 
 STEP_SHARE = 0.12
-"""A maximum for an earlier step that does not fit whole: the model has answered it."""
+"""A maximum for an earlier step: the model has answered it."""
 
 NEWEST_SHARE = 0.50
 """A maximum for the newest exchange, as far as its outputs can be cut."""
@@ -112,7 +112,6 @@ class WorkRecord:
         views: The file that each of them showed; empty for one that showed none.
         tasks: Texts of tasks, the most recently shown last.
         state: The state of the work.
-        findings: Sentences with a reason, oldest first.
         failures: What failed, oldest first.
         files: The current files, the most recently touched first.
         ledger: Pinned rules and lists of files.
@@ -127,7 +126,6 @@ class WorkRecord:
     views: tuple[str, ...]
     tasks: tuple[TaskText, ...]
     state: WorkState
-    findings: tuple[str, ...]
     failures: tuple[Failure, ...]
     files: tuple[FileState, ...]
     ledger: Ledger
@@ -141,6 +139,12 @@ class WorkRecord:
         if not self.state.commits and not any(one.head for one in self.repositories):
             return ()
         return tuple(file.path for file in self.files if file.awaits_commit)
+
+    @property
+    def newest_texts(self) -> str:
+        """What was said and replied last, and what is in progress."""
+        texts = [event.text for event in self.events if not isinstance(event, Done)]
+        return "\n".join((*texts[-_NEWEST_TEXTS:], *in_progress_lines(self.state)))
 
     def documents_in(self, text: str) -> frozenset[str]:
         """The paths of the task's documents that stand whole in `text`."""
@@ -208,7 +212,6 @@ def read_work(
             if not is_done(now := _as_it_is_now(task, files, folders, on_disk))
         ),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
-        findings=all_findings(new, earlier.findings),
         failures=FailureReader(folders, earlier.failures).read(new),
         files=files,
         ledger=ledger,
@@ -344,7 +347,7 @@ class SectionRooms:
         promised: The space of which the state of the work and failures have their shares, if a
             model was told what stays.
         staying: Entries of the user's messages that it was told of, and whether they stay whole.
-        are_noted: A model's new notes and choice cover the task, the rules, findings and files.
+        are_noted: A model's new notes and choice cover the task, the rules and files.
     """
 
     rules: int | None = None
@@ -384,7 +387,8 @@ def make_sections(
     apart = {n: one for n, one in numbered.items() if one[0] not in kept or not one[0]}
     said = list(apart.values())
     tasks = [task for task in record.named_tasks if task.entry_id not in kept]
-    tasks_room = 0 if rooms.are_noted else _at_least(TASK_LEAST_TOKENS, TASK_SHARE, room_tokens)
+    share = 0 if rooms.are_noted else int(room_tokens * TASK_SHARE)
+    tasks_room = max(share, min(TASK_LEAST_TOKENS, 2 * share))
     task = task_blocks(tasks, tasks_room, counter)
     unused = tasks_room - counter.count_text("\n".join(task))
     spoken_room = int(room_tokens * PERSON_SHARE) + max(unused, 0)
@@ -397,11 +401,6 @@ def make_sections(
     fixed = room_tokens if rooms.promised is None else rooms.promised
     state = _state_lines(record, int(fixed * STATE_SHARE), counter)
     known = " ".join("\n".join((elsewhere, *spoken.lines, *task, *state)).split())
-    findings = _newest_that_fit(
-        [one for one in record.findings if one not in known],
-        0 if rooms.are_noted else _at_least(FINDINGS_LEAST_TOKENS, FINDINGS_SHARE, room_tokens),
-        counter,
-    )
     failures = failures_that_fit(
         [one for one in record.failures if one.entry_id not in kept],
         notes=notes,
@@ -430,7 +429,6 @@ def make_sections(
     )
     after = tag_blocks(
         ("work-state", state),
-        ("findings", [f"- {finding}" for finding in findings]),
         ("failures", failures),
     )
     return Sections(
@@ -493,7 +491,6 @@ def handover_of(
         typed={_digest(text): typed for _, text, typed in recorded if typed and text in known},
         tasks=record.tasks[-8:],
         state=record.state,
-        findings=record.findings,
         failures=record.failures,
         files=files_for_later(record.files, {file.path for file in sections.shown} | covered),
         way=way,
@@ -544,20 +541,9 @@ def _uncommitted_line(record: WorkRecord) -> list[str]:
     return [f"- edited since the last commit, as of the log: {paths}"]
 
 
-def _at_least(tokens: int, share: float, room: int) -> int:
-    """`share` of `room`, or `tokens` if that is more, up to twice the share."""
-    return max(int(room * share), min(tokens, int(2 * room * share)))
-
-
 def _newest_that_fit(lines: Sequence[str], room: int, counter: TokenCounter) -> list[str]:
     """The last of `lines` that fit into `room` tokens, in their order."""
-    taken: list[str] = []
-    for line in reversed(lines):
-        room -= counter.count_text(line) + 3
-        if room < 0:
-            break
-        taken.append(line)
-    return taken[::-1]
+    return those_that_fit(reversed(lines), room, lambda one: counter.count_text(one) + 3)[::-1]
 
 
 def _number_messages(spoken: Spoken, numbers: Sequence[int], folders: Sequence[str]) -> list[str]:

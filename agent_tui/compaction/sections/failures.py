@@ -35,7 +35,6 @@ from agent_tui.sessions.outputs import (
     test_counts,
     without_place,
 )
-from agent_tui.sessions.shell_files import programs_run
 from agent_tui.tokens import TokenCounter
 
 MOST_OPEN = 12
@@ -57,9 +56,6 @@ _NAMED_SHARE = 2 / 3
 """Notes name a failure if one of them has so many of the words of its message."""
 
 _BRIEF_LINES = 2
-_LEAST_REPEATED, _ANSWER_CHARS = 3, 12
-"""The same answer so many times, of so many characters, without a change: a search in vain."""
-
 _NOTE = re.compile(r"\n(?=[-*#\d]|\s*\n)")
 """Between two points of notes."""
 
@@ -71,38 +67,28 @@ _ENDINGS = {"failed": "failed in another way later", "declined": "refused by the
 
 @dataclass(slots=True)
 class _Tracked:
-    """A failure while the events after it are read; `names` are names of files in its `output`."""
+    """A failure while the events after it are read; `names` are names of files in its output.
+
+    Of the `steps` since, those that changed such a file are `near`.
+    """
 
     failure: Failure
     runs: tuple[CommandRun, ...]
     names: frozenset[str] = frozenset()
     steps: list[str] = field(default_factory=list[str])
-    output: str = ""
+    near: set[str] = field(default_factory=set[str])
 
     @property
     def is_open(self) -> bool:
         return self.failure.ending == "open"
 
+    def is_only_about(self, names: Set[str]) -> bool:
+        """Whether the message names files, and all of them are among `names`."""
+        named = set(_FILE_NAME.findall("\n".join(_decisive_lines(self.failure))))
+        return bool(named) and self.is_open and named <= names
+
     def update(self, **values: object) -> None:
         self.failure = self.failure.model_copy(update=values)
-
-    def is_solved_by(self, command: str, runs: tuple[CommandRun, ...]) -> bool:
-        """Whether the success of `command` shows that what failed now works.
-
-        It also does if the failed command itself said to run `command`: ``git push`` does.
-        """
-        is_advice = any(_is_similar(runs, [run]) for run in self.runs) and any(
-            " ".join((name, *arguments)) in self.output
-            for name, arguments in programs_run(command)
-            if arguments
-        )
-        return is_advice or covers_all(runs, self.runs)
-
-    def concerns(self, path: str) -> bool:
-        """Whether the command or its error names the file at `path`."""
-        named = (target.removeprefix("./") for run in self.runs for target in run.targets)
-        is_inside = any(t in (".", "...") or reaches(t, path) for t in named)
-        return PurePosixPath(path).name in self.names or is_inside
 
 
 class FailureReader:
@@ -127,7 +113,6 @@ class FailureReader:
         ]
         self._unexplained: list[_Tracked] = []
         self._looked: list[str] = []
-        self._answers: dict[str, list[str]] = {}
 
     def read(self, events: Iterable[HistoryEvent]) -> tuple[Failure, ...]:
         """The failures after `events`, oldest first."""
@@ -149,14 +134,17 @@ class FailureReader:
         if output.ending == "cancelled" or (output.said and not is_text):
             return
         runs = self._runs_of(output)
-        if not has_failed(output) and not output.ending and not output.refusal:
+        if output.job:
+            self._note_step(event, runs)
+        elif not has_failed(output) and not output.ending and not output.refusal:
             for one in self._found if output.exit_code in (None, 0) else ():
-                if one.is_open and one.is_solved_by(output.action.command, runs):
-                    label, steps = self._label(output), _shown_steps(one.steps, one.failure)
-                    is_same = without_view(label) == without_view(one.failure.label)
+                label = self._label(output)
+                is_same = without_view(label) == without_view(one.failure.label)
+                is_hidden = not is_same and hides_exit_code(without_view(output.action.command))
+                if one.is_open and not is_hidden and covers_all(runs, one.runs):
+                    steps = _curing_steps(one)
                     one.update(ending="passed", steps=steps, later="" if is_same else label)
             self._note_step(event, runs)
-            self._note_answer(event)
         elif lines := _lines_of(output):
             self._add(event, runs, lines)
 
@@ -175,13 +163,14 @@ class FailureReader:
             else:
                 before.update(ending="failed", steps=tried)
         said = output.text[-_LOOKED_AT_CHARS:]
-        new = _Tracked(failure, runs, _names(failure, said), steps, said)
+        new = _Tracked(failure, runs, _names(failure, said), steps)
         self._found = [*self._found[1 - _MOST :], new]
         self._unexplained.append(new)
 
     def _note_step(self, event: Done, runs: tuple[CommandRun, ...]) -> None:
         """Note for each open failure what `event` changed or ran."""
         changed = [normalise_path(path, self._folders) for path in files_of(event).modified]
+        gone = [normalise_path(path, self._folders) for path in files_of(event).removed]
         command = event.output.action.command
         is_check = is_looking_around(command) or is_test(command)
         step = _step(event, changed) if changed or not is_check else ""
@@ -192,42 +181,18 @@ class FailureReader:
         elif looked := [one for one in self._looked if one not in names][-_MOST_LOOKED:]:
             step += f" (after reading {', '.join(looked)})" if changed else ""
         if step:
-            self._looked, self._answers = [], {}
+            self._looked = []
+        names_gone = {PurePosixPath(path).name for path in gone} - {""}
+        self._found = [one for one in self._found if not one.is_only_about(names_gone)]
         for one in self._found if step else ():
             if not one.is_open:
                 continue
-            if since := [path for path in changed if path and one.concerns(path)]:
-                one.update(since=tuple(dict.fromkeys((*one.failure.since, *since))))
+            since = [path for path in changed if path and PurePosixPath(path).name in one.names]
+            known = dict.fromkeys((*one.failure.since, *since))
+            one.update(since=tuple(p for p in known if not any(reaches(to, p) for to in gone)))
+            one.near.update([step] if since else ())
             if len(one.steps) < _MOST_NOTED_STEPS:
                 one.steps.append(step)
-            if command and not one.failure.later and _is_similar(runs, one.runs):
-                one.update(later=self._label(event.output))
-
-    def _note_answer(self, event: Done) -> None:
-        """Note what showed only a part of a file, or the same as before without a change."""
-        output, label = event.output, self._label(event.output)
-        answer = one_line(last_line(output.text), _LINE_CHARS)
-        if command := output.action.command:
-            tried, least = self._answers.setdefault(answer, []), _LEAST_REPEATED
-            tried.append(label)
-            is_lesson = is_looking_around(command) and len(answer) >= _ANSWER_CHARS
-        else:
-            tried, least = [label], 1
-            is_lesson = output.action.kind == "read" and output.is_truncated
-        if not is_lesson or len(tried) < least:
-            return
-        failure = Failure(
-            label=tried[0],
-            lines=(answer,),
-            entry_id=event.entry_id,
-            times=len(tried),
-            ending="passed",
-            steps=tuple(one for one in dict.fromkeys(tried) if one != tried[0])[-_MOST_STEPS:],
-            is_answer=True,
-        )
-        known = [one for one in self._found if one.failure.is_answer]
-        others = [one for one in self._found if one not in known or one.failure.label != tried[0]]
-        self._found = [*others[1 - _MOST :], _Tracked(failure, ())]
 
     def _runs_of(self, output: Output) -> tuple[CommandRun, ...]:
         action = output.action
@@ -305,9 +270,11 @@ def _shorten(failure: Failure, told: Set[str], *, is_named: bool) -> Failure | N
     """What of `failure` neither the notes nor the messages in `told` have; None if nothing is left.
 
     If the notes name it, that is what was tried, below the beginning of its message. A failed edit
-    that soon passed taught nothing.
+    that soon passed taught nothing, and of what passed once the notes tell what it taught.
     """
-    if failure.ending == "passed" and not failure.is_answer and not failure.label.startswith("$ "):
+    is_cured = failure.ending == "passed"
+    is_told = is_named and failure.times == 1
+    if is_cured and (is_told or not failure.label.startswith("$ ")):
         return None
     lines = [line for line in _decisive_lines(failure) if without_place(line) not in told]
     if not failure.steps and (is_named or (any(failure.lines) and not lines)):
@@ -340,30 +307,27 @@ def _rank(failure: Failure) -> int:
 
 def _lines(failure: Failure, known: str) -> Iterator[str]:
     then = _outcome(failure)
-    times = f" failed {failure.times} times" if failure.times > 1 and not failure.is_answer else ""
+    times = f" failed {failure.times} times" if failure.times > 1 else ""
     mark = f" {recall_mark(failure.entry_id)}" if failure.entry_id else ""
     if not failure.label.startswith("$ ") and failure.ending in ("passed", "failed"):
         tool, _, path = failure.label.partition(" ")
         what = f"{tool} {PurePosixPath(path).name}".strip()
-        chars = _LINE_CHARS if failure.is_answer else _CODE_CHARS
-        yield f"- {what}{times}: {then}{mark} {one_line(' '.join(failure.lines), chars)}"
+        yield f"- {what}{times}: {then}{mark} {one_line(' '.join(failure.lines), _CODE_CHARS)}"
         return
     yield f"- {one_line(failure.label, _LABEL_CHARS)}{times}: {then}{mark}"
-    yield from (f"  {line}" for line in failure.lines if line)
-    if failure.said and _plain(failure.said).rstrip("…") not in known:
+    is_over = failure.ending in ("passed", "failed")
+    yield from (
+        f"  {one}" for one in (_decisive_lines(failure) if is_over else failure.lines) if one
+    )
+    if failure.said and not is_over and _plain(failure.said).rstrip("…") not in known:
         yield f"  you replied: {failure.said}"
     if failure.steps:
-        is_solved = failure.ending == "passed" and not failure.is_answer
+        is_solved = failure.ending == "passed"
         yield f"  {'until then' if is_solved else 'tried'}: {'; '.join(failure.steps)}"
-    if failure.later and failure.ending == "open":
-        yield f"  a similar command later: {failure.later}"
 
 
 def _outcome(failure: Failure) -> str:
     """How `failure` ended."""
-    if failure.is_answer:
-        is_same = failure.times > 1
-        return f"the same answer {failure.times} times" if is_same else "only a part was shown"
     if failure.ending == "passed":
         as_run = one_line(failure.later.removeprefix("$ "), _LABEL_CHARS)
         return f"passed later as `{as_run}`" if as_run else "passed later"
@@ -452,13 +416,6 @@ def _names(failure: Failure, output: str = "") -> frozenset[str]:
     return frozenset(name for text in texts for name in _FILE_NAME.findall(text))
 
 
-def _is_similar(done: Sequence[CommandRun], failed: Sequence[CommandRun]) -> bool:
-    """Whether all that failed ran again, with other options or on other targets."""
-    return bool(failed) and all(
-        any(run.words[: len(one.words)] == one.words for run in done) for one in failed
-    )
-
-
 def _step(event: Done, changed: Sequence[str]) -> str:
     action = event.output.action
     if action.command:
@@ -489,6 +446,13 @@ def _shown_steps(steps: Sequence[str], failure: Failure) -> tuple[str, ...]:
     gaps = (("…",) * (at - before > 1) for before, at in pairwise([-1, *places]))
     shown = zip(gaps, places, strict=True)
     return tuple(step for gap, at in shown for step in (*gap, distinct[at]))
+
+
+def _curing_steps(one: _Tracked) -> tuple[str, ...]:
+    """Of the steps until `one` passed, those about what its error names, and the last."""
+    telling = _telling(one.steps, one.failure)
+    cures = [step for step in one.steps if step in one.near or step in telling]
+    return _shown_steps([*cures, *one.steps[-1:]], one.failure)
 
 
 def _telling(steps: Sequence[str], failure: Failure) -> list[str]:

@@ -8,11 +8,16 @@ from tempfile import gettempdir
 from typing import TypeAlias
 
 from agent_tui.compaction.ledger.files import files_of, normalise_path
-from agent_tui.compaction.sections.commands import is_commit, leaves_files, runs_of
+from agent_tui.compaction.sections.commands import (
+    is_commit,
+    shows_uncommitted,
+    without_folder,
+)
 from agent_tui.compaction.sections.file_views import (
     edits_in,
     file_in_command,
-    file_view,
+    file_views,
+    folder_of,
     text_to_write,
 )
 from agent_tui.compaction.sections.history import Done, HistoryEvent
@@ -20,7 +25,6 @@ from agent_tui.compaction.tiers.describe import action_label
 from agent_tui.omissions import one_line
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import KnownFile, KnownLines
-from agent_tui.sessions.outputs import is_test
 from agent_tui.sessions.shell_files import shell_changes
 
 ReadFile: TypeAlias = Callable[[str], str | None]
@@ -29,14 +33,20 @@ ReadFile: TypeAlias = Callable[[str], str | None]
 _MOVED_LINES = 5
 """Fewer equal lines, such as blanks and braces, match anywhere."""
 
-_LEAST_EQUAL_LINES = 2
 _LONG_LINES = 2_000
 """In a longer file, frequent lines are not compared: that would take seconds."""
 
 _COMMAND_CHARS = 90
 _LONG_LINE_CHARS = 500
-_RAN = "$ "
-_MOST_EDITS = 40
+_RAN, _BY_GIT = "$ ", "$ git "
+_CLEAN = "nothing to commit, working tree clean"
+_TO_COMMITTED = re.compile(
+    r"git (?:checkout(?: HEAD)? (?:-- |\.$)|restore (?!.*(?:--source|-s\b))|reset --hard(?: HEAD)?$"
+    r"|stash(?: push\b|$))"
+)
+"""Commands of git that set files to the state that was last committed."""
+
+_MOST_PLACES = 40
 _PATCHED = re.compile(
     r"^\*\*\* (?P<kind>Add|Update|Delete) File: (?P<path>.+?)\n(?P<body>.*?)"
     r"(?=^\*\*\* (?:Add|Update|Delete|End)|\Z)",
@@ -47,6 +57,9 @@ COMMIT_LINE = re.compile(
     r"^\[(detached HEAD|[\w./-]+)(?: \([\w-]+\))? ([0-9a-f]{7,40})\] (.+)$", re.MULTILINE
 )
 """What git prints for a commit: branch, hash and subject."""
+
+MODE_LINE = re.compile(r"^ (?:create|delete|rename|rewrite|mode change) .*\n?", re.MULTILINE)
+"""What it prints below that for each file that is new, gone, moved or mostly new."""
 
 _DELETED = re.compile(r"^ delete mode \d+ (.+)$", re.MULTILINE)
 """What it prints for each file that a commit removes."""
@@ -59,13 +72,14 @@ SCRATCH = ("/tmp/", "/var/tmp/", f"{gettempdir()}/")
 class FileState:
     """What is known of one file: runs of lines, each in its newest known state.
 
-    `runs`: number of the first line (0 if unknown) and lines; `edits`: new texts of edits, newest
-    last; `unseen`: commands that changed it in a way the log does not show; `written_at`: the
-    result entry of the call that wrote all of it as it is now, if any; `is_committed`: git has it
-    as it is; `old_paths`: its paths before it was moved; `is_changed_outside`: the disk lacks lines
-    of the log, and no command explains that; `is_from_disk`: the lines are those of the disk;
-    `seen_before`: the first commit since the file was last seen or changed, or the first command
-    (after `_RAN`) that may have changed it, as the log does not record what commands change.
+    `runs`: number of the first line (0 if unknown) and lines; `places`: new texts of edits and
+    texts of the parts that were looked at, newest last; `unseen`: commands that changed it in a way
+    the log does not show; `written_at`: the result entry of the call that wrote all of it as it is
+    now, if any; `is_committed`: git has it as it is; `old_paths`: its paths before it was moved;
+    `is_changed_outside`: the disk lacks lines of the log, and no command explains that;
+    `is_from_disk`: the lines are those of the disk; `seen_before`: git's command (after `_RAN`)
+    that set the file to another state since it was last seen or changed; `committed`: `runs` and
+    `unseen` as git has them, if the file changed since.
     """
 
     path: str
@@ -74,7 +88,7 @@ class FileState:
     is_changed: bool = False
     reads: int = 0
     last: int = 0
-    edits: list[str] = field(default_factory=list[str])
+    places: list[str] = field(default_factory=list[str])
     unseen: list[str] = field(default_factory=list[str])
     written_at: str = ""
     is_committed: bool = False
@@ -82,23 +96,31 @@ class FileState:
     is_changed_outside: bool = False
     is_from_disk: bool = False
     seen_before: str = ""
+    committed: "tuple[list[tuple[int, list[str]]], list[str]] | None" = None
+
+    def _begin_change(self) -> None:
+        if self.is_committed or not self.is_changed:
+            self.committed = (list(self.runs), self.unseen)
+        if self.is_committed and self.is_changed:
+            self.places = []
+        self.is_changed, self.is_committed, self.written_at = True, False, ""
 
     def write(self, text: str, entry_id: str = "") -> None:
         """Set the whole file to `text`; `entry_id` is the result entry of the writing call."""
+        self._begin_change()
         self.runs = [(1, text.removesuffix("\n").split("\n"))]
-        self.written_at = entry_id
-        self.is_whole, self.is_changed, self.is_committed = True, True, False
-        self.edits, self.unseen, self.seen_before = [], [], ""
+        self.is_whole, self.written_at = True, entry_id
+        self.places, self.unseen, self.seen_before = [], [], ""
 
     def read(self, first: int, lines: list[str], *, is_whole: bool) -> None:
         """Record `lines`, just seen, from number `first` on (0 if unknown)."""
-        self.reads += 1
         if is_whole:
             self.runs, self.is_whole, self.unseen = [(1, lines)], True, []
             self.seen_before = ""
             return
         if not lines:
             return
+        self._note_place("\n".join(lines))
         end = first + len(lines)
         kept: list[tuple[int, list[str]]] = []
         for start, known in self.runs:
@@ -119,9 +141,9 @@ class FileState:
 
     def edit(self, old: str, new: str, *, is_everywhere: bool = False) -> None:
         """Replace `old` with `new`; if its place is unknown, so are the numbers of what follows."""
+        self._begin_change()
         self.seen_before = ""
-        self.is_changed, self.is_committed, self.written_at = True, False, ""
-        self.edits = [*self.edits[1 - _MOST_EDITS :], new]
+        self._note_place(new)
         found = is_placed = False
         shifted: list[tuple[int, list[str]]] = []
         delta = 0
@@ -139,17 +161,27 @@ class FileState:
         self.runs = [run for run in shifted if run[1]]
         if not found and new.strip() and not any(new in "\n".join(run) for _, run in self.runs):
             self.is_whole = False
-            for at, (start, lines) in enumerate(self.runs):
-                if made := _with_newer(lines, new.split("\n")):
-                    self.runs[at] = (start, made)
-                    return
             self.runs.append((0, new.split("\n")))
+
+    def _note_place(self, text: str) -> None:
+        self.places = [*self.places[1 - _MOST_PLACES :], text]
 
     def note_command(self, command: str) -> None:
         """Note that a command changed the file in a way that the log does not show."""
-        self.is_changed, self.is_committed, self.written_at = True, False, ""
+        self._begin_change()
         if self.runs or "<<" in command:  # else all that will be read is newer
             self.unseen = [*self.unseen[-2:], command]
+
+    def restore(self, command: str) -> None:
+        """Set the file to the state that git's `command` leaves it in, as far as that is known."""
+        is_at_head = self.is_committed or not self.is_changed
+        if is_at_head and _TO_COMMITTED.match(command):
+            return
+        self.written_at = ""
+        if self.committed is not None and self.committed[0] and _TO_COMMITTED.match(command):
+            (self.runs, self.unseen), self.places, self.is_committed = self.committed, [], True
+        else:
+            self.seen_before = _RAN + command
 
     @property
     def awaits_commit(self) -> bool:
@@ -169,9 +201,8 @@ class FileState:
         if self.unseen:
             change = one_line(self.unseen[-1], _COMMAND_CHARS)
             return f"perhaps older than this change: {change}"
-        kind = "" if self.seen_before.startswith(_RAN) else "commit "
         what = one_line(self.seen_before, _COMMAND_CHARS)
-        return f"perhaps changed since, by {kind}{what}" if what else ""
+        return f"perhaps changed since, by {what}" if what.startswith(_BY_GIT) else ""
 
     @property
     def text(self) -> str:
@@ -209,17 +240,6 @@ def _around(
     return [run for run in runs if run[1] and run[0] > 0]
 
 
-def _with_newer(known: list[str], lines: list[str]) -> list[str]:
-    """The `known` lines with `lines` in place of an older form of them; empty if there is none."""
-    matcher = SequenceMatcher(None, known, lines, autojunk=len(known) > _LONG_LINES)
-    blocks = [block for block in matcher.get_matching_blocks() if block.size >= _LEAST_EQUAL_LINES]
-    if 2 * sum(block.size for block in blocks) < len(lines):
-        return []
-    first, last = blocks[0], blocks[-1]
-    end = last.a + len(lines) - last.b
-    return [*known[: max(first.a - first.b, 0)], *lines, *known[end:]]
-
-
 class FileReader:
     """Tracks the files of a conversation; `gone` are those that were removed."""
 
@@ -237,7 +257,7 @@ class FileReader:
                 is_changed=known.is_changed,
                 reads=known.reads,
                 last=self._clock,
-                edits=list(known.edits),
+                places=list(known.edits),
                 unseen=list(known.unseen),
                 is_committed=known.is_committed,
                 seen_before=known.seen_before,
@@ -282,11 +302,12 @@ class FileReader:
         self._note_changes(sorted(paths), action)
         for path, by in changes.restored:
             self._note_restored(path, by)
-        view = file_view(output) if not known and not paths else None
-        if view is not None and (file := self._file(view.path)) is not None:
-            file.read(view.first, list(view.lines), is_whole=view.is_whole)
+        for view in file_views(output) if not known and not paths else ():
+            if (file := self._file(view.path)) is not None:
+                file.read(view.first, list(view.lines), is_whole=view.is_whole)
+                file.reads += not view.is_found
         if action.command:
-            self._note_time(output)
+            self._note_commit(output)
 
     def _follow_text(self, event: Done) -> Iterator[str]:
         """Apply the text that a call or a here-document writes; yields the path it changed."""
@@ -305,27 +326,20 @@ class FileReader:
             file.edit(old, new, is_everywhere=is_everywhere)
         yield file.path
 
-    def _note_time(self, output: Output) -> None:
-        """Note for files that a command did not touch that they were seen before it.
-
-        A commit of the file's own changes leaves it as it is.
-        """
-        command, before = output.action.command, ""
-        own = {file.path for file in self._files.values() if file.awaits_commit}
-        if is_commit(output):
-            before = next(iter(COMMIT_LINE.findall(output.text)), ("", "", ""))[1]
-            for path in _DELETED.findall(output.text):
-                self._remove(path)
-            for file in self._files.values():
-                file.is_committed = True
-        elif output.files is None and not leaves_files(command) and not is_test(command):
-            before = "".join(_RAN + " ".join(run.words[:2]) for run in runs_of(command)[:1])
+    def _note_commit(self, output: Output) -> None:
+        """Note what git has by now: what was committed, or all if it shows no change."""
+        if not is_commit(output):
+            command = output.action.command
+            is_clean = shows_uncommitted(output) and _CLEAN in output.text
+            if not is_clean or folder_of(command) or " -C " in command:
+                return
+        for path in _DELETED.findall(output.text) if is_commit(output) else ():
+            self._remove(path)
         for file in self._files.values():
-            if file.last < self._clock and not (is_commit(output) and file.path in own):
-                file.seen_before = file.seen_before or before
+            file.is_committed = True
 
     def _note_changes(self, paths: Iterable[str], action: Action) -> None:
-        what = " ".join(action.command.split())[:160] or action_label(action)
+        what = without_folder(action.command) or action_label(action)
         for path in paths:
             if (file := self._file(path)) is not None:
                 file.note_command(what)
@@ -336,7 +350,7 @@ class FileReader:
         for file in self._files.values():
             is_inside = not root and not file.path.startswith(("/", "~"))
             if is_inside or file.path == root or file.path.startswith(f"{root}/"):
-                file.seen_before, file.written_at = _RAN + command, ""
+                file.restore(command)
 
     def _remove(self, path: str) -> None:
         """Remove the file `path`, or everything in the folder `path`."""
@@ -415,7 +429,7 @@ def files_for_later(files: Sequence[FileState], paths: Set[str]) -> tuple[KnownF
             is_whole=file.is_whole,
             is_changed=file.is_changed,
             reads=file.reads,
-            edits=tuple(file.edits),
+            edits=tuple(file.places),
             unseen=tuple(file.unseen),
             is_committed=file.is_committed,
             seen_before=file.seen_before,

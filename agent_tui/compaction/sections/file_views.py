@@ -1,7 +1,7 @@
 """What one action shows or writes of a file, whatever its tool is called."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -10,8 +10,10 @@ from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.actions import Action, Output
+from agent_tui.sessions.shell_files import programs_run
 
 _NUMBERED = re.compile(r"[ \t]*(\d+)(?:\t|→|: |\| )")
+_PLACED = re.compile(rf"{_NUMBERED.pattern}|(?:[^\s:]*[./][^\s:]*[:-])?\d+[:-]")
 _CUT_NOTE = re.compile(
     r"^[\[(<].*(?:offset|truncated|clipped|more lines|left out|not shown).*$",
     re.IGNORECASE,
@@ -36,6 +38,10 @@ _HEREDOC = re.compile(
     re.DOTALL,
 )
 _FOLDER = re.compile(r"^\s*cd\s+(?P<path>[\w./~@+-]+)\s*(?:&&|;|\n)")
+_SEARCHES, _CUTS = ("grep", "rg"), frozenset({"head", "tail"})
+_FOUND_LINE = re.compile(r"^(?:([^:\n]*?[./][^:\n]*?)[:-])?(\d+)[:-](.*)$", re.MULTILINE)
+_LEAST_FOUND = 4
+"""A found line with fewer lines around it is a match, and no part that anyone looked at."""
 _WRAPPED = re.compile(r"<output>\n?(.*?)\n?</output>", re.DOTALL)
 OLD_NAMES = ("old", "old_string", "oldText", "old_str", "old_text", "search", "oldString")
 _NEW_NAMES = ("new", "new_string", "newText", "new_str", "new_text", "replace", "newString")
@@ -51,6 +57,7 @@ class FileView:
     first: int
     lines: tuple[str, ...]
     is_whole: bool
+    is_found: bool = False
 
 
 def file_view(output: Output) -> FileView | None:
@@ -75,6 +82,31 @@ def file_view(output: Output) -> FileView | None:
     is_part = bool(start or ranges.get("h")) or is_cut or output.is_truncated
     path = _within(folder_of(command), shown["path"])
     return FileView(path, first or start or 1, tuple(lines), not is_part)
+
+
+def file_views(output: Output) -> Iterator[FileView]:
+    """The parts of files that an output shows: a `file_view`, or what a search found around."""
+    action = output.action
+    if (view := file_view(output)) is not None:
+        yield view
+    if view is not None or output.has_failed or output.exit_code not in (None, 0):
+        return
+    programs = [one for one in programs_run(action.command) if one[0] != "cd"]
+    names = [name for name, _ in programs] or [action.tool.lower()]
+    if not names[0].endswith(_SEARCHES) or not _CUTS.issuperset(names[1:]):
+        return
+    alone = programs[0][1][-1] if programs and programs[0][1] else action.path
+    found: list[tuple[str, int, list[str]]] = []
+    for path, number, line in _FOUND_LINE.findall(output.text):
+        last = found[-1] if found else ("", 0, list[str]())
+        if (path or alone, int(number)) == (last[0], last[1] + len(last[2])):
+            last[2].append(line)
+        else:
+            found.append((path or alone, int(number), [line]))
+    for path, first, lines in found:
+        if len(lines) >= _LEAST_FOUND:
+            at = _within(folder_of(action.command), path)
+            yield FileView(at, first, tuple(lines), is_whole=False, is_found=True)
 
 
 def path_shown_by(event: HistoryEvent, folders: Sequence[str]) -> str:
@@ -149,9 +181,9 @@ def file_in_command(command: str) -> tuple[str, str] | None:
 
 
 def plain_lines(text: str) -> list[tuple[str, str]]:
-    """The lines of `text`, each as it is and without its line number."""
+    """The lines of `text`, each as it is and without its line number or the place of a match."""
     return [
-        (line, line[number.end() :] if (number := _NUMBERED.match(line)) else line)
+        (line, line[number.end() :] if (number := _PLACED.match(line)) else line)
         for line in text.split("\n")
     ]
 

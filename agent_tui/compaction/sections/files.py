@@ -1,9 +1,10 @@
 """The files as a summary shows them: whole, or by their edited places."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import TypeAlias
 
 from agent_tui.compaction.sections.file_states import (
     SCRATCH,
@@ -12,19 +13,22 @@ from agent_tui.compaction.sections.file_states import (
     complete_file,
     is_of_the_work,
 )
+from agent_tui.file_outline import largest_blocks
 from agent_tui.tokens import TokenCounter
 
-WHOLE_TOKENS, WHOLE_SHARE = 6_500, 1 / 3
-"""A changed file larger than both is shown only by its edited places.
+_Range: TypeAlias = tuple[int, int, int]
+"""Index of a run of a file, and of the first and last line in it."""
 
-The share is of the space for files.
-"""
+_NAME, _IS_DECISIVE = re.compile(r"[^\W\d]\w{3,}"), re.compile(r"_|\d|[a-z][A-Z]")
+_MOST_NAMED_LINES = 60
+_DATA_LINE_CHARS = 200
+"""In data, such as JSON Lines or generated code, lines are longer on average."""
 
-PLACES_TOKENS = 3_000
-"""Limit for the edited places of one file; the newest are shown."""
+FILE_SHARE, LEAST_FILE_TOKENS = 1 / 4, 1_500
+"""A maximum for one file: a share of the space for files, at least so many tokens."""
 
-_COMMITTED_TOKENS = 1_500
-"""Limit for an edited file whose changes are committed."""
+_WHOLE_PART, _SETTLED_PART = 1 / 2, 1 / 4
+"""Of that maximum: a file up to this size is shown whole, and what settled files get."""
 
 _FILES_NOW = re.compile(r"^<files-now>\n(.*?)\n</files-now>", re.DOTALL | re.MULTILINE)
 _FILE_HEAD = re.compile(r"^### (.+?) \((?:changed|read \d+ times);", re.MULTILINE)
@@ -33,18 +37,13 @@ _WRITTEN_BELOW = "changed; whole in the newest messages"
 _AROUND_LINES = (0, 4, 12)
 """Lines shown before and after an edit, depending on the space."""
 
-_COMMAND_CHARS = 90
 _LEAST_TOKENS = 60
-_LEAST_BEGINNING_TOKENS = 250
 _LEAST_PLACE_LINES = 2
 _BEGINNING_LINES = 15
-"""Of a file to which text is appended, so many have the imports."""
+"""Of a file without places, so many have the imports."""
 
-_CLOSING_CHARS = 3
-"""The longest line that only closes blocks: ``end``, ``});``."""
-
-_PLACE_TOKENS = 8
-"""Tokens of the line above an edited place."""
+_GAP_TOKENS, _PLACE_TOKENS = 4, 8
+"""Tokens between two files, and of the line above a place."""
 
 _OFTEN_READ = 2
 _MOST_COMPARED = 20
@@ -71,15 +70,16 @@ def choose_files(
     on_disk: ReadFile | None = None,
     *,
     verbatim: frozenset[str] = frozenset(),
+    named: str = "",
 ) -> list[ShownFile]:
-    """The files to show: changed and often read ones, and those that read differently on the disk.
+    """The files to show: changed, often read and `named` ones, and those that the disk has anew.
 
-    The most recently touched come first; those whose changes are committed come last.
+    The most recently touched come first. Settled ones come last, with less: those whose changes are
+    committed, and of those that were only read the ones that no newest text names.
 
-    A changed file is shown whole up to `WHOLE_TOKENS` or `WHOLE_SHARE` of the space, else by its
-    edited places with the lines around them. One that was written whole and is not committed may
-    take all the space; an edited one whose changes are committed shows only some of its places.
-    Files that do not fit are only in the lists of paths. Temporary files are not shown.
+    A small file is shown whole, and so is one that was written and not committed. The share of
+    another has the parts that are `named`, edited or looked at, the newest first, with the lines
+    around them. Files that do not fit are only in the lists of paths. Temporary ones are not shown.
 
     Args:
         files: The files in the log, the most recently touched first.
@@ -88,9 +88,11 @@ def choose_files(
         on_disk: Reads a file of the working folder, which is shown as it is there; None if files
             are unavailable.
         verbatim: Entries that stay unchanged; a file that one of them wrote is visible there.
+        named: The newest texts, which name files and parts of files.
     """
     for file in files[:_MOST_COMPARED]:
         complete_file(file, on_disk)
+    names = frozenset(filter(_IS_DECISIVE.search, _NAME.findall(named)))
     at_work = [
         file
         for file in files
@@ -98,39 +100,33 @@ def choose_files(
         and not file.path.startswith(SCRATCH)
         and (file.is_changed or is_of_the_work(file.path))
     ]
-    settled = [file for file in at_work if file.is_changed and file.is_committed]
-    current = [file for file in at_work if file not in settled]
-    turns = [(file, False) for file in current]
-    turns += [(file, True) for file in current if file.is_changed and not file.edits]
-    turns += [(file, False) for file in settled]
-    shown: dict[str, ShownFile] = {}
-    whole = max(WHOLE_TOKENS, int(room_tokens * WHOLE_SHARE))
-    for file, is_beginning in turns:
+    shown: list[ShownFile] = []
+    share = max(int(room_tokens * FILE_SHARE), min(LEAST_FILE_TOKENS, room_tokens // 2))
+    for file in sorted(at_work, key=lambda file: _is_settled(file, names)):
         if room_tokens < _LEAST_TOKENS:
             break
-        if file.path in shown or (is_beginning and room_tokens < _LEAST_BEGINNING_TOKENS):
-            continue
         complete_file(file, on_disk)
         if file.written_at in verbatim and not file.is_changed_outside:
             head = f"### {file.path} ({_WRITTEN_BELOW})"
-            shown[file.path] = ShownFile(file.path, head, is_whole=True)
+            shown.append(ShownFile(file.path, head, is_whole=True))
             continue
-        limit = min(room_tokens, _limit(file, room_tokens, whole))
-        for text, is_whole in _forms(file, limit, counter, is_beginning=is_beginning):
-            tokens = counter.count_text(text) + 4
-            if tokens <= room_tokens:
-                shown[file.path] = ShownFile(file.path, text, is_whole)
-                room_tokens -= tokens
-                break
-    return list(shown.values())
+        is_written = file.written_at and not file.is_committed
+        limit = int(share * (_SETTLED_PART if _is_settled(file, names) else 1))
+        least = LEAST_FILE_TOKENS if file.written_at else LEAST_FILE_TOKENS * _WHOLE_PART
+        whole = room_tokens if is_written else int(max(limit * _WHOLE_PART, least))
+        if made := _show(file, min(limit, room_tokens), min(whole, room_tokens), counter, names):
+            shown.append(made)
+            room_tokens -= counter.count_text(made.text) + _GAP_TOKENS
+    return shown
 
 
-def _limit(file: FileState, room_tokens: int, whole: int) -> int:
-    """Most tokens of `file`: more if it is at work and has no edited places, less if committed."""
-    if file.is_committed and file.edits:
-        return _COMMITTED_TOKENS
-    is_only_whole = file.is_changed and not file.is_committed and not file.edits
-    return room_tokens if is_only_whole else whole
+def _is_settled(file: FileState, names: Set[str]) -> bool:
+    """Whether the changes of `file` are committed, or it was only read and is not named."""
+    if file.is_changed:
+        return file.is_committed
+    is_data = len(file.text) > _DATA_LINE_CHARS * (file.text.count("\n") + 1)
+    stem = PurePosixPath(file.path).stem
+    return is_data or (stem not in names and not any(_places_named(file, names)))
 
 
 def paths_shown_in(summary: str) -> list[str]:
@@ -139,40 +135,41 @@ def paths_shown_in(summary: str) -> list[str]:
     return _FILE_HEAD.findall(block[1]) if block else []
 
 
-def _forms(
-    file: FileState, room: int, counter: TokenCounter, *, is_beginning: bool
-) -> Iterable[tuple[str, bool]]:
-    """Ways to show `file`, the most complete first."""
+def _show(
+    file: FileState, room: int, whole: int, counter: TokenCounter, names: Set[str]
+) -> ShownFile | None:
+    """`file` in `whole` tokens, else by its places in `room`; None if none fit."""
     note = f"\n({doubt})" if (doubt := file.doubt) else ""
     note += _CHANGED_OUTSIDE if file.is_changed_outside and not file.is_changed else ""
     what = "changed" if file.is_changed else f"read {file.reads} times"
-    text = file.text
-    if text and len(text) <= 8 * room and counter.count_text(text) <= room:
+    if (text := file.text) and len(text) <= 8 * whole:
         part = "whole" if file.is_whole else "as far as read"
-        yield f"### {file.path} ({what}; {part}){note}\n{text}", file.is_whole and not file.unseen
-    if file.edits or is_beginning:
-        part = "edited places" if file.edits else "the beginning"
-        head = f"### {file.path} ({what}; {part}){note}"
-        room = min(room, PLACES_TOKENS) - counter.count_text(head)
-        places = _cut_places(file, room, counter)
-        if places.count("\n") >= _LEAST_PLACE_LINES:
-            yield f"{head}\n{places}", False
+        text = f"### {file.path} ({what}; {part}){note}\n{text}"
+        if counter.count_text(text) + _GAP_TOKENS <= whole:
+            return ShownFile(file.path, text, file.is_whole and not file.unseen)
+    found = [*_places_named(file, names), *_places_of_work(file)]
+    if not found and _is_settled(file, names):
+        return None
+    part = ("edited" if file.is_changed else "last seen") + " places" if found else "the beginning"
+    head = f"### {file.path} ({what}; {part}){note}"
+    wanted = _choose_lines(file, found, room - counter.count_text(head), counter)
+    places = _places(file, wanted)
+    if places.count("\n") < _LEAST_PLACE_LINES:
+        return None
+    return ShownFile(file.path, f"{head}\n{places}", is_whole=False)
 
 
-def _cut_places(file: FileState, room: int, counter: TokenCounter) -> str:
-    """The lines of edits, newest first, then the lines around them, as many as fit.
+def _choose_lines(
+    file: FileState, found: Sequence[_Range], room: int, counter: TokenCounter
+) -> list[set[int]]:
+    """The lines of the places `found`, then the lines around them, as many as fit, by run.
 
-    Without edits, the lines from the beginning. Of a committed file to which text is appended, such
-    as one with tests, its last block and what precedes the first one.
+    Without places, those of the beginning.
     """
     wanted: list[set[int]] = [set() for _ in file.runs]
-    found, arounds = list(_places_of_edits(file)), _AROUND_LINES
-    if not file.edits:
-        found = [(run, 0, len(lines)) for run, (_, lines) in enumerate(file.runs)]
-    elif ends := _ends_if_appended(file, found):
-        found, arounds = ends, _AROUND_LINES[:1]
-    for around in arounds:
-        for run, first, last in found:
+    beginning = [(0, 0, min(_BEGINNING_LINES, len(lines)) - 1) for _, lines in file.runs[:1]]
+    for around in _AROUND_LINES if found else (0,):
+        for run, first, last in found or beginning:
             lines = file.runs[run][1]
             for at in range(max(first - around, 0), min(last + around + 1, len(lines))):
                 if at in wanted[run]:
@@ -180,45 +177,28 @@ def _cut_places(file: FileState, room: int, counter: TokenCounter) -> str:
                 is_new_place = at - 1 not in wanted[run]
                 room -= counter.count_text(lines[at]) + 1 + is_new_place * _PLACE_TOKENS
                 if room < 0:
-                    return _places(file, wanted)
+                    return wanted
                 wanted[run].add(at)
-    return _places(file, wanted)
+    return wanted
 
 
-def _places_of_edits(file: FileState) -> Iterator[tuple[int, int, int]]:
-    """Run, first and last line of each edit whose new text is still there, newest first."""
+def _places_named(file: FileState, names: Set[str]) -> Iterator[_Range]:
+    """The blocks of the file whose first line has one of `names`, unless they are long."""
+    for run, (first, lines) in enumerate(file.runs):
+        every = range(first, first + len(lines))
+        for start, end, title in largest_blocks(file.path, first, lines, frozenset(every)):
+            if end - start < _MOST_NAMED_LINES and not names.isdisjoint(_NAME.findall(title)):
+                yield run, start - first, end - first
+
+
+def _places_of_work(file: FileState) -> Iterator[_Range]:
+    """Each place whose text is still there, the newest first."""
     texts = ["\n".join(lines) for _, lines in file.runs]
-    for new in reversed(file.edits):
-        run = next((at for at, text in enumerate(texts) if new and new in text), None)
+    for place in reversed(file.places):
+        run = next((at for at, text in enumerate(texts) if place and place in text), None)
         if run is not None:
-            first = texts[run].count("\n", 0, texts[run].find(new))
-            yield run, first, first + new.count("\n")
-
-
-def _ends_if_appended(
-    file: FileState, edits: Sequence[tuple[int, int, int]]
-) -> list[tuple[int, int, int]]:
-    """The last block of a committed file that ends with the newest edit, and its beginning.
-
-    Both are given as `_places_of_edits` gives places; there are none for another file.
-    """
-    if not (file.is_whole and file.is_committed and edits):
-        return []
-    (_, lines), (_, first, last) = file.runs[0], edits[0]
-    if any(len(line.strip()) > _CLOSING_CHARS for line in lines[last + 1 :]):
-        return []
-    depths = {at: _depth(lines[at]) for at in range(first, last + 1) if lines[at].strip()}
-    opening = [
-        at for at, below in pairwise(depths) if min(depths.values()) == depths[at] < depths[below]
-    ]
-    start = opening[-1] if opening else first
-    while start > first and lines[start - 1].strip():
-        start -= 1
-    return [(0, start, len(lines) - 1), (0, 0, min(_BEGINNING_LINES, start) - 1)]
-
-
-def _depth(line: str) -> int:
-    return len(line) - len(line.lstrip())
+            first = texts[run].count("\n", 0, texts[run].find(place))
+            yield run, first, first + place.count("\n")
 
 
 def _places(file: FileState, wanted: Sequence[set[int]]) -> str:

@@ -91,7 +91,7 @@ _FILLERS: Final = frozenset(
 """Messages that say nothing unless they answer a question: "ok, go on" has two of them."""
 
 _ABOUT_FILE = re.compile(r"(?:refused|said about) \S+ of ")
-_FILLER_CHARS = 60
+_FILLER_CHARS, _ANNOUNCEMENT_CHARS = 60, 200
 _BETWEEN_FILLERS = re.compile(r"[\s,.!;:)]*[,.!;:)]+[\s,.!;:)]*")
 _FENCED = re.compile(r"^[ \t]*```[^\n`]*\n.*?^[ \t]*```[^\n`]*$", re.MULTILINE | re.DOTALL)
 _BLANKS = re.compile(r"\n[ \t]*\n\s*\n")
@@ -117,6 +117,12 @@ def is_filler(text: str) -> bool:
         return False
     parts = _BETWEEN_FILLERS.split(" ".join(text.casefold().split()))
     return all(part in _FILLERS for part in parts if part)
+
+
+def announces_only(text: str) -> bool:
+    """Whether a reply's `text` only says what comes next: ``Now the tests:``."""
+    plain = text.strip()
+    return plain.endswith(":") and "\n" not in plain and len(plain) <= _ANNOUNCEMENT_CHARS
 
 
 def as_recorded(told: str, typed: Sequence[str] = ()) -> str:
@@ -157,7 +163,6 @@ def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
     entries = _results_after_their_calls(e for e in messages if not _is_hidden(e.message))
     outputs = read_outputs([entry.message for entry in entries])
     events: list[HistoryEvent] = []
-    offered: dict[str, str] = {}
     for entry, output in zip(entries, outputs, strict=True):
         if output is not None:
             events.append(Done(entry.id, output, _files_of_changes(entry.message)))
@@ -165,8 +170,7 @@ def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
         elif isinstance(entry.message, UserMessage):
             written = without_attachments(entry.message.text).strip()
             if text := "\n".join((written, *(IMAGE_MARK for _ in entry.message.images))).strip():
-                offered = _proposals_before(events) or offered
-                named = " ".join(_proposals_named(text, offered))
+                named = " ".join(_proposals_named(text, _proposals_before(events)))
                 question = named or ("" if _asks(text) else _question_before(text, events))
                 events.append(Said(entry.id, text, question, entry.message.typed or ()))
             events += [

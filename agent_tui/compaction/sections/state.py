@@ -7,17 +7,17 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.commands import covers_all, runs_of, without_folder
+from agent_tui.compaction.sections.commands import covers_all, is_check, runs_of, without_folder
 from agent_tui.compaction.sections.failures import has_failed
 from agent_tui.compaction.sections.file_states import COMMIT_LINE
 from agent_tui.compaction.sections.file_views import folder_of
 from agent_tui.compaction.sections.history import Done, HistoryEvent
 from agent_tui.compaction.sections.task import state_named, tracker_orders
-from agent_tui.messages import Job
+from agent_tui.messages import Job, JsonObject
 from agent_tui.omissions import one_line
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import RepositoryState, WorkState
-from agent_tui.sessions.outputs import is_test, last_line, test_counts
+from agent_tui.sessions.outputs import last_line, results_of_tests
 from agent_tui.sessions.shell_files import programs_run
 
 _ON_BRANCH = re.compile(r"^On branch (\S+)$|^Switched to (?:a new )?branch '([^']+)'", re.MULTILINE)
@@ -45,6 +45,9 @@ _LOGGED = re.compile(
 
 _LISTED = re.compile(r"^\W*([\w.-]+) \[([\w -]+)\] ", re.MULTILINE)
 """An item in a tracker's list: ``#3 [completed] Grind the corn``."""
+
+STEP_NAMES = ("text", "content", "step")
+"""Names that a step of a plan has for its text, by program."""
 
 _PASSED = "passed without a message"
 _MOST_TESTS = 3
@@ -80,8 +83,7 @@ class StateReader:
 
     def _read(self, output: Output) -> None:
         action, text = output.action, output.text[-_LOOKED_AT_CHARS:]
-        todos = action.arguments.get("todos") or action.arguments.get("plan")
-        if isinstance(todos, list) and not output.has_failed:
+        if (todos := steps_in_plan(action.arguments)) and not output.has_failed:
             plan = dict(step for todo in todos if (step := _step(todo)))
             self._state = self._state.model_copy(update={"plan": plan})
             self._is_before_commit = False
@@ -101,7 +103,7 @@ class StateReader:
             self._is_before_commit = True
         if found := list(_ON_BRANCH.finditer(text)):
             self._state.branches[folder] = found[-1][1] or found[-1][2]
-        if is_test(action.command):
+        if is_check(action.command):
             self._note_test(output, text)
 
     def _follow_history(self, command: str) -> None:
@@ -156,10 +158,15 @@ class StateReader:
                     self._state.titles[item] = title
 
     def _note_test(self, output: Output, text: str) -> None:
-        if output.ending == "cancelled":
+        if output.ending == "cancelled" or output.job == "running":
             return
-        result, has_passed = test_counts(text), not has_failed(output)
-        if output.exit_code is not None and (output.exit_code or not result):
+        result, has_passed = (
+            results_of_tests(output.action.command, text),
+            not (output.job or has_failed(output)),
+        )
+        if output.job:
+            result = f"{output.summary}; {result or last_line(text)}".removesuffix("; ")
+        elif output.exit_code is not None and (output.exit_code or not result):
             result = f"exit {output.exit_code} {result}".strip()
         elif output.has_failed:
             result = f"failed {result}".strip()
@@ -171,6 +178,12 @@ class StateReader:
                 del self._state.tests[other]
         if result := result or last_line(text) or (_PASSED if has_passed else ""):
             self._state.tests[command] = one_line(result, _RESULT_CHARS)
+
+
+def steps_in_plan(arguments: JsonObject) -> Sequence[JsonValue]:
+    """The steps of the whole plan that a call with `arguments` writes; empty if it writes none."""
+    found = arguments.get("todos") or arguments.get("plan")
+    return found if isinstance(found, list) else ()
 
 
 def lines_of_done(state: WorkState) -> list[str]:
@@ -266,7 +279,7 @@ def _item(item: str, state: WorkState) -> str:
 def _step(todo: JsonValue) -> tuple[str, str] | None:
     if not isinstance(todo, dict):
         return None
-    text = todo.get("text") or todo.get("content") or todo.get("step")
+    text = next((todo[name] for name in STEP_NAMES if todo.get(name)), None)
     status = todo.get("status")
     if not isinstance(text, str):
         return None

@@ -1,21 +1,33 @@
 """The newest messages as they stay: what is shown elsewhere becomes one line."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import accumulate, groupby, takewhile
 from math import inf
+from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import TypeAlias
 
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.plan import LiveConversation, LiveEntry
-from agent_tui.compaction.sections.commands import is_commit, message_of_commit, shows_uncommitted
+from agent_tui.compaction.sections.commands import (
+    Runs,
+    covers_all,
+    has_several_results,
+    is_check,
+    is_commit,
+    is_looking_around,
+    message_of_commit,
+    runs_of,
+    shows_uncommitted,
+)
 from agent_tui.compaction.sections.failures import has_failed
-from agent_tui.compaction.sections.file_states import FileState, ReadFile
+from agent_tui.compaction.sections.file_states import COMMIT_LINE, MODE_LINE, FileState, ReadFile
 from agent_tui.compaction.sections.file_views import (
     OLD_NAMES,
     FileView,
+    edits_in,
     file_in_command,
     file_view,
     plain_lines,
@@ -23,7 +35,9 @@ from agent_tui.compaction.sections.file_views import (
 )
 from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.person import equal_share
-from agent_tui.compaction.tiers.describe import action_label, outcome_line
+from agent_tui.compaction.sections.spent import find_spent, lines_used, names_in
+from agent_tui.compaction.sections.state import STEP_NAMES, steps_in_plan
+from agent_tui.compaction.tiers.describe import action_label, describe, outcome_line
 from agent_tui.compaction.tiers.edits import EditMaker
 from agent_tui.compaction.tiers.forms import (
     SLACK,
@@ -48,11 +62,15 @@ from agent_tui.omissions import recall_mark, shorten_middle
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.context import apply_edit
 from agent_tui.sessions.entries import ContextEditEntry
-from agent_tui.sessions.outputs import action_of, is_test
+from agent_tui.sessions.outputs import action_of, without_progress
 from agent_tui.tokens import TokenCounter
 
 _SHOWING = ("read", "write", "edit")
 """Actions whose output may show the file; some agents also show it after writes and edits."""
+
+_LISTING = frozenset({"ls", "find", "glob", "grep", "search"})
+_MESSAGES_SINCE = 20
+"""What was not used of a list in so many messages is left out."""
 
 _SHORT_ARGUMENT_TOKENS = 60
 _LEAST_SAVING_TOKENS = 24
@@ -61,13 +79,13 @@ _MARK_TOKENS = 40
 _LEAST_OUTPUT_TOKENS = 200
 _LONG_ARGUMENT_TOKENS, _LONG_NOTE_TOKENS = 400, 600
 _LABEL_CHARS = 60
-_LONG_LINE_CHARS = 1_000
+_LONG_LINE_CHARS, _LINE_ENDS_CHARS = 1_000, 240
 """A longer line in a command's output is generated text: its two ends are enough."""
 
 _EDITED = "(lines edited since)"
 _AS_WRITTEN = "(as written above)"
 _STANDS = "(lines shown in {places})"
-_CHOSEN = "(the summary shows the needed parts of {}) {}"
+_OFFERED = "(the summary shows what is needed of {}) {}"
 _Passage: TypeAlias = tuple[str, ...]
 _PASSAGE_LINES = 5
 """Fewer lines can be equal by chance."""
@@ -83,12 +101,14 @@ _CLOSING_CHARS = 3
 class Tail:
     """The size of each live entry if it stays, and the edits that achieve it.
 
-    `files` maps the id of an edited entry to the files that it now only refers to.
+    `files` maps the id of an edited entry to the files that it now only refers to. `changes` are
+    the files of the calls whose change stands elsewhere, by the call's id.
     """
 
     tokens: tuple[int, ...]
     edits: Mapping[str, ContextEditEntry]
     files: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    changes: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def files_to_show(self, entries: Iterable[LiveEntry]) -> frozenset[str]:
         """The files that must be shown if `entries` stay."""
@@ -128,15 +148,24 @@ class TailEditor:
         commits = (u.position for u in self._order if u.output and is_commit(u.output))
         return max(commits, default=-1)
 
-    def _pointer(self, unit: Unit, output: Output) -> str | None:
+    def _pointer(self, unit: Unit, output: Output, passed: Iterable[Runs]) -> str | None:
         """The line for an output that is repeated later, or of which only the result matters."""
-        line = self._edits.pointers.get(unit.position)
+        if (line := self._edits.pointers.get(unit.position)) is not None:
+            return line
         command = output.action.command
-        if line is None and unit.position < self._committed and shows_uncommitted(output):
-            line = f"(committed since) {recall_mark(unit.entry_id)}"
-        elif line is None and is_test(command) and not has_failed(output):
-            line = f"{outcome_line(output)} {recall_mark(unit.entry_id)}"
-        return line
+        if unit.position < self._committed and shows_uncommitted(output):
+            line = "(committed since)"
+        elif is_commit(output) and (made := COMMIT_LINE.search(output.text)):
+            line = MODE_LINE.sub("", output.text[made.start() :]).rstrip()
+        elif is_check(command) and has_failed(output):
+            is_solved = any(covers_all(done, runs_of(command)) for done in passed)
+            return describe(output, unit.entry_id, "passed later") if is_solved else None
+        elif is_check(command):
+            line = outcome_line(output)
+            if has_several_results(command) and unit.position > self._committed:
+                line = without_progress(output.text).rstrip()
+                return _with_recall(line, unit.entry_id) if line != output.text.rstrip() else None
+        return f"{line} {recall_mark(unit.entry_id)}" if line else None
 
     def lines_for_what_stands_elsewhere(
         self,
@@ -144,38 +173,62 @@ class TailEditor:
         shown: Mapping[str, ShownFile],
         room: int,
         known: Iterable[FileState] = (),
-        chosen: Mapping[str, Set[str]] = MappingProxyType({}),
+        offered: Mapping[str, Set[str]] = MappingProxyType({}),
     ) -> Tail:
         """The edits of the newest messages of `live`, as many as fill `room` tokens.
 
         One line replaces a view of a file that has a newer view, an output that is repeated later
         or is finished, lines of views that are `shown` of their file or that a `known` file no
         longer has, and the text of a change if what is left of it is shown or committed. So it does
-        for the views in `chosen`, by path: a model that had seen them chose the parts that are
-        shown. Thinking
+        for the views in `offered`, by path: of those files, a model chose what is shown. Thinking
         is removed from all but the newest reply. In the newest exchange only text that repeats its
         own call is replaced, and blanks at the ends of lines.
         """
         tokens = list(live.tokens)
         edits: dict[str, ContextEditEntry] = {}
         files: dict[str, frozenset[str]] = {}
+        changes: dict[str, str] = {}
         elsewhere = _Elsewhere(shown, known, self._passages)
         for at in range(len(live.entries) - 1, -1, -1):
             if room < 0:
                 break
             if (unit := self._units.get(live.entries[at].id)) is not None:
-                is_chosen = unit.entry_id in chosen.get(self._facts[unit.entry_id].path, ())
-                content, paths = self._content(unit, elsewhere, is_chosen=is_chosen)
+                is_offered = unit.entry_id in offered.get(self._facts[unit.entry_id].path, ())
+                content, paths = self._content(unit, elsewhere, is_offered=is_offered)
                 edit = self._edit(unit, content, 0) if content is not None else None
                 if edit is not None:
                     edits[unit.entry_id], tokens[at] = edit
                     files[unit.entry_id] = paths
-                self._note_said(unit, content if edit else None, elsewhere.said)
+                if unit.output is None:
+                    elsewhere.used |= self._facts[unit.entry_id].names
+                elif is_check(command := unit.output.action.command):
+                    elsewhere.passed += [runs_of(command)] * (not has_failed(unit.output))
+                for call in self._facts[unit.entry_id].calls:
+                    if call.id not in self._failed:
+                        changes |= {call.id: call.path} if elsewhere.has_change(call) else {}
+                        elsewhere.note_replaced(call)
+                self._note_said(unit, content if edit else None, elsewhere.said, changes.keys())
             room -= tokens[at]
-        return Tail(tuple(tokens), edits, files)
+        return Tail(tuple(tokens), edits, files, changes)
+
+    def leave_out_spent(self, live: LiveConversation, tail: Tail, room: int) -> Tail:
+        """`tail` of `live` without exchanges of which nothing is needed; see `find_spent`.
+
+        Only the newest messages that fill `room` are looked at.
+        """
+        sizes_from_end = accumulate(reversed(tail.tokens))
+        near = sum(1 for _ in takewhile(lambda size: size <= room, sizes_from_end))
+        near_ids = {entry.id for entry in live.entries[len(live.entries) - near :]}
+        left = {id: str(edit.replacement) for id, edit in tail.edits.items()}
+        before = [unit for unit in self._order[: self._newest] if unit.entry_id in near_ids]
+        spent = [*find_spent(before, left, tail.changes, self._committed)]
+        gone = {unit.entry_id: self._edits.entry(unit, None, 0) for unit in spent}
+        sizes = zip(live.entries, tail.tokens, strict=True)
+        tokens = tuple(0 if entry.id in gone else size for entry, size in sizes)
+        return replace(tail, tokens=tokens, edits={**tail.edits, **gone})
 
     def _content(
-        self, unit: Unit, elsewhere: "_Elsewhere", *, is_chosen: bool
+        self, unit: Unit, elsewhere: "_Elsewhere", *, is_offered: bool
     ) -> tuple[Content, frozenset[str]]:
         """What replaces `unit` (None to keep it), and the files that show what is removed."""
         facts, message = self._facts[unit.entry_id], unit.message
@@ -183,13 +236,15 @@ class TailEditor:
             elsewhere = _Elsewhere({}, (), self._passages)
             if unit.output is None:
                 return None, frozenset()
-        elif unit.output is not None and (pointer := self._pointer(unit, unit.output)):
+        elif unit.output is not None and (
+            pointer := self._pointer(unit, unit.output, elsewhere.passed)
+        ):
             return pointer, frozenset()
         if unit.output is not None:
-            is_chosen &= facts.view is not None and facts.path in elsewhere.shown
-            if is_chosen and not elsewhere.has_view(unit.output, facts):
-                mark = _CHOSEN.format(facts.path, recall_mark(unit.entry_id))
-                return mark, frozenset({facts.path})
+            is_offered &= facts.view is not None and unit.position < self._newest
+            if is_offered and not elsewhere.has_view(unit.output, facts):
+                mark = _OFFERED.format(facts.path, recall_mark(unit.entry_id))
+                return mark, frozenset({facts.path} & elsewhere.shown.keys())
             return _shorten_output(unit, unit.output, facts, elsewhere, self._newest)
         if isinstance(message, AssistantMessage):
             gone = {
@@ -199,18 +254,21 @@ class TailEditor:
                 if elsewhere.has_change(call)
             }
             paths = frozenset(elsewhere.shown.keys() & gone.values())
-            return self._parts(message, unit.entry_id, gone.keys(), elsewhere.said), paths
+            return self._parts(message, unit, gone.keys(), elsewhere.said), paths
         return None, frozenset()
 
-    def _note_said(self, unit: Unit, content: Content, said: "_Said") -> None:
-        """Add to `said` what `unit` shows, or what is left of it in `content`."""
+    def _note_said(
+        self, unit: Unit, content: Content, said: "_Said", changes: Collection[str]
+    ) -> None:
+        """Add to `said` what `unit` shows, or is left of it in `content`, without `changes`."""
         facts = self._facts[unit.entry_id]
         if unit.output is not None:
             left = content if isinstance(content, str) else unit.output.text
             said.add(left, _Place(f"{facts.label} below"))
         message = unit.message
         calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-        for label, text in _texts_of(calls if content is None else _calls_in(content), facts):
+        calls = calls if content is None else _calls_in(content)
+        for label, text in _texts_of((one for one in calls if one.id not in changes), facts):
             said.add(text, _Place(f"your call {label} below"))
 
     def verbatim(self, live: LiveConversation) -> frozenset[str]:
@@ -265,7 +323,7 @@ class TailEditor:
             if edit := self._edit(unit, with_images(text, unit.message), 0):
                 edits[unit.entry_id], tokens[at] = edit
             said.add(output.text, _Place(self._facts[unit.entry_id].label))
-        return Tail(tuple(tokens), edits, tail.files)
+        return replace(tail, tokens=tuple(tokens), edits=edits)
 
     def fill(
         self,
@@ -310,16 +368,14 @@ class TailEditor:
                 continue
             left = max(share, _LEAST_OUTPUT_TOKENS) - _MARK_TOKENS
             ends = max(int(left / (2 * SLACK)), _LEAST_END_TOKENS)
-            edit = edits.get(unit.entry_id)
-            made = edit.replacement if edit is not None else None
-            text = made if isinstance(made, str) else unit.output.text
+            text = message.text if (message := _left_of(unit, edits)) else unit.output.text
             size = self._counter.count_text(text)
             cut = keep_ends(
                 text, tokens=size, end_tokens=ends, entry_id=unit.entry_id, counter=self._counter
             )
             if edit := self._edit(unit, cut, 1):
                 edits[unit.entry_id], tokens[at] = edit
-        return Tail(tuple(tokens), edits, tail.files)
+        return replace(tail, tokens=tuple(tokens), edits=edits)
 
     def _can_be_cut(
         self, live: LiveConversation, tail: Tail, at: int, whole: frozenset[str]
@@ -332,19 +388,22 @@ class TailEditor:
         return is_output and tail.tokens[at] > _LEAST_OUTPUT_TOKENS
 
     def _parts(
-        self, message: AssistantMessage, entry_id: str, gone: Set[str], said: "_Said"
+        self, message: AssistantMessage, unit: Unit, gone: Set[str], said: "_Said"
     ) -> Content:
         """`message` without thinking and text shown elsewhere, and with replaced texts.
 
         Elsewhere is in a later call, or for the calls that are `gone`, in their file.
         """
+        entry_id = unit.entry_id
         parts: list[TextContent | ToolCall] = []
         for part in without_thinking(message):
             if isinstance(part, ToolCall) and part.id in gone:
                 part = self._without_written(part, entry_id)
+            elif isinstance(part, ToolCall) and steps_in_plan(part.arguments):
+                part = self._without_plan(part, entry_id)
             elif isinstance(part, ToolCall) and (texts := _texts_of_other(part)):
                 if part.id not in self._failed:
-                    part = self._without_message(part, entry_id)
+                    part = self._without_body(part, unit)
                     texts = _texts_of_other(part)
                 for whole in texts:
                     first, _, rest = whole.partition("\n")
@@ -365,13 +424,28 @@ class TailEditor:
         mark = left_out_mark(self._counter.count_text(body), entry_id)
         return _with_text(call, body, mark)
 
-    def _without_message(self, call: ToolCall, entry_id: str) -> ToolCall:
-        """`call` with only the subject of the commit message in its command: git has the rest."""
-        subject, _, body = message_of_commit(action_of(call).command).partition("\n")
+    def _without_plan(self, call: ToolCall, entry_id: str) -> ToolCall:
+        """`call` with one line for the whole plan that it writes: the summary has the newest."""
+        steps = steps_in_plan(call.arguments)
+        tokens = self._counter.count_text(str(steps))
+        if tokens <= _SHORT_ARGUMENT_TOKENS or not isinstance(steps[0], dict):
+            return call
+        text = left_out_mark(tokens, entry_id)
+        line = {name: text if name in STEP_NAMES else value for name, value in steps[0].items()}
+        arguments: JsonObject = {
+            name: [line] if value == steps else value for name, value in call.arguments.items()
+        }
+        return call.model_copy(update={"arguments": arguments})
+
+    def _without_body(self, call: ToolCall, unit: Unit) -> ToolCall:
+        """`call` with the first line of a commit's message, or of a command committed since."""
+        command = action_of(call).command
+        text = message_of_commit(command) or (command if unit.position < self._committed else "")
+        subject, _, body = text.partition("\n")
         tokens = self._counter.count_text(body)
         if not subject or tokens <= _SHORT_ARGUMENT_TOKENS:
             return call
-        return _with_text(call, body, left_out_mark(tokens, entry_id))
+        return _with_text(call, body, left_out_mark(tokens, unit.entry_id))
 
     def _edit(self, unit: Unit, content: Content, tier: int) -> tuple[ContextEditEntry, int] | None:
         """The edit that replaces `unit` with `content`, and its size.
@@ -412,6 +486,10 @@ def _shorten_output(
     if output.action.command and facts.view is None:
         shorten = str.rstrip if unit.position >= newest else _shorten_line
         text = "\n".join(map(shorten, text.split("\n")))
+    command, tool = output.action.command, output.action.tool.lower()
+    lists = is_looking_around(command) if command else tool in _LISTING
+    if lists and facts.view is None and unit.position < newest - _MESSAGES_SINCE:
+        text = lines_used(text, elsewhere.used)
     if output.action.kind in ("write", "edit"):
         own = _Said((), elsewhere.said.passages)
         own.add(text_of_change(output.action), _Place(""))
@@ -432,7 +510,7 @@ def _shorten_line(line: str) -> str:
     """`line` without blanks at its end, and cut to its two ends if it is generated text."""
     if len(line) <= _LONG_LINE_CHARS:
         return line.rstrip()
-    return shorten_middle(" ".join(line.split()), _LONG_LINE_CHARS // 2)
+    return shorten_middle(" ".join(line.split()), _LINE_ENDS_CHARS)
 
 
 def _is_on_disk(output: Output, on_disk: ReadFile | None) -> bool:
@@ -450,6 +528,8 @@ class _Call:
         action = action_of(call)
         path, self.text = file_in_command(action.command) or (action.path, text_of_change(action))
         self.id, self.path = call.id, normalise_path(path, folders) if path else ""
+        edits = edits_in(action.arguments) if action.kind == "edit" else ()
+        self.replaced = frozenset(line for old, _, _ in edits for line in old.split("\n"))
         self.lines = frozenset(filter(_says_something, self.text.split("\n")))
 
 
@@ -463,6 +543,16 @@ class _Facts:
     def view(self) -> FileView | None:
         """The view of a file that the message is."""
         return file_view(self._unit.output) if self._unit.output is not None else None
+
+    @property
+    def command(self) -> str:
+        """The command that the message is the output of; empty if it is none."""
+        return self._unit.output.action.command if self._unit.output is not None else ""
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names in its text, and in what its calls write, run or ask."""
+        return names_in(_words_of(self._unit.message))
 
     @cached_property
     def lines(self) -> frozenset[str]:
@@ -589,6 +679,19 @@ class _Said:
         return "\n".join(parts), frozenset(paths)
 
 
+def without_repeats(texts: Sequence[tuple[str, str, bool]]) -> list[str]:
+    """The `texts`, oldest first, without passages that a later one has: its name stands there.
+
+    Each has its name (empty if nothing may refer to it) and whether it must stay whole.
+    """
+    said = _Said((), _Passages())
+    left: list[str] = []
+    for name, text, is_whole in reversed(texts):
+        left.append(text if is_whole else said.without(text)[0])
+        said.add(text if name else "", _Place(name))
+    return left[::-1]
+
+
 def _runs_of_known(
     lines: Sequence[str], known: Mapping[int, _Place]
 ) -> Iterator[tuple[bool, list[tuple[int, str]]]]:
@@ -625,6 +728,8 @@ class _Elsewhere:
 
     Attributes:
         said: The passages that stand in `shown` or behind the message.
+        passed: What the checks behind the message ran that passed.
+        used: The names that messages behind it have, apart from outputs.
     """
 
     def __init__(
@@ -632,13 +737,20 @@ class _Elsewhere:
     ) -> None:
         self.shown = shown
         self.said = _Said(shown.values(), passages)
+        self.passed: list[Runs] = []
+        self.used: set[str] = set()
         self._files = {file.path: file for file in known}
+        self._replaced: dict[str, frozenset[str]] = {}
         self._now: dict[str, frozenset[str]] = {}
 
     def has_view(self, output: Output, facts: _Facts) -> bool:
-        """Whether all that an output shows of a file is shown of it, or no longer in the file."""
+        """Whether all that an output shows of a file is shown of it, or no longer in the file.
+
+        Of a file that was changed since, the summary shows what the work is about.
+        """
         file = self.shown.get(facts.path)
-        if file is not None and file.is_whole and output.action.kind in _SHOWING:
+        is_seen = file is not None and (file.is_whole or facts.path in self._replaced)
+        if is_seen and (facts.view is not None or output.action.kind in _SHOWING):
             return not output.has_failed
         lines = frozenset(filter(_says_something, facts.lines))
         return bool(lines) and lines <= self.places_in_view(facts).keys()
@@ -659,8 +771,19 @@ class _Elsewhere:
             return True
         return call.lines & self._lines_now(call.path) <= self._lines_shown(call.path)
 
+    def note_replaced(self, call: _Call) -> None:
+        """Note the lines that `call` replaced in its file, for the messages before it."""
+        self._replaced[call.path] = self._replaced.get(call.path, frozenset()) | call.replaced
+
     def places_in_view(self, facts: _Facts) -> Mapping[str, _Place]:
-        """Where the lines stand that a message shows of a file; `_GONE` if they were edited."""
+        """Where the lines stand that a message shows of a file; `_GONE` if they were edited.
+
+        A command with several results may show lines of each file that it names.
+        """
+        if facts.view is None and (command := facts.command):
+            named = (path for path in self._replaced if PurePosixPath(path).name in command)
+            gone = (line for path in named for line in self._replaced[path] - self._lines_now(path))
+            return {line: _GONE for line in gone if _says_something(line)}
         path, file = facts.path, self._files.get(facts.path)
         if facts.view is None or (file is None and path not in self.shown):
             return _NOWHERE
@@ -684,6 +807,13 @@ class _Elsewhere:
         if file is None:
             return frozenset()
         return self._lines_now(path) if file.is_whole else frozenset(file.text.split("\n"))
+
+
+def _words_of(message: Message) -> str:
+    """The text of `message`, and what its calls write, run or ask."""
+    calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+    values = (str(value) for call in calls for value in call.arguments.values())
+    return "\n".join((message.text, *values))
 
 
 def _texts_of_other(call: ToolCall) -> list[str]:

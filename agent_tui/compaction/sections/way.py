@@ -1,72 +1,26 @@
-"""The way so far: the model's own sentences, a line per action, and what it found out."""
+"""The way so far: the model's own sentences, and a line per action."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agent_tui.compaction.ledger.files import files_of, normalise_path
-from agent_tui.compaction.ledger.pinned import sentences_of
 from agent_tui.compaction.sections.commands import is_commit, is_looking_around, without_folder
 from agent_tui.compaction.sections.history import (
     Done,
     HistoryEvent,
     Replied,
     Said,
+    announces_only,
     with_short_paths,
     without_code,
 )
-from agent_tui.compaction.sections.task import plan_in
 from agent_tui.compaction.tiers.describe import outcome_line
+from agent_tui.compaction.transcript import those_that_fit
 from agent_tui.omissions import IMAGE_MARK, SENTENCE_END, one_line
 from agent_tui.tokens import TokenCounter
 
-_REASON = re.compile(
-    r"\b(?:because|since|instead(?: of)?|rather than|so that|due to|which means|that means"
-    r"|decided|turns out|root cause|caused by|the (?:real |actual )?(?:issue|problem|bug|reason"
-    r"|cause|culprit|fix|trick|catch) (?:is|was|here)|to avoid|otherwise|must not|cannot|can['’]t"
-    r"|does(?:n['’]t| not) (?:work|support|exist|handle|match|accept)"
-    r"|did(?:n['’]t| not) (?:work|help)"
-    r"|no longer|in order to|weil|damit|statt)\b",
-    re.IGNORECASE,
-)
-_NO_SENTENCE = re.compile(
-    r"^(?:\||>|`{3}|(?:(?:now|also|next|first|then|ok(?:ay)?|good|great|perfect)\b[,.!:]?\s*)*"
-    r"(?:let me|let[’']s|let us|i[’']ll|i will)\b)|[{;,(]$|=>|^[\w.]+\(",
-    re.IGNORECASE,
-)
-"""Table rows, quotations, code, and announcements of the next step."""
-
-_WHOLE = re.compile(r"[.!?][\"'”’)*_`\]]*$")
 _EMPTY_ITEM = re.compile(r"\n\s*(?:\d+[.)]|[-*•])\s*\Z")
-_SHORTEST, _LONGEST = 25, 500
-_MOST = 400
-
-
-def reasons_in(text: str) -> list[str]:
-    """The sentences of `text` that give a reason, as written."""
-    plain = without_code(text)
-    sentences = (part.strip().lstrip("-*• ").strip() for part in sentences_of(plain))
-    return [
-        " ".join(sentence.split())
-        for sentence in sentences
-        if _SHORTEST <= len(sentence) <= _LONGEST
-        and _REASON.search(sentence)
-        and not _NO_SENTENCE.search(sentence)
-        and _WHOLE.search(sentence)
-        and sentence.count("**") % 2 == 0
-    ]
-
-
-def all_findings(events: Iterable[HistoryEvent], earlier: Sequence[str] = ()) -> tuple[str, ...]:
-    """Every sentence with a reason, oldest first, starting with those from a parent session."""
-    found = dict.fromkeys(earlier)
-    for event in events:
-        text = plan_in(event.output.action) if isinstance(event, Done) else ""
-        text = event.text if isinstance(event, Replied) else text
-        for sentence in reasons_in(text):
-            found.pop(sentence, None)
-            found[sentence] = None
-    return tuple(found)[-_MOST:]
 
 
 def first_sentence(text: str, max_chars: int) -> str:
@@ -109,9 +63,10 @@ def way_so_far(
 ) -> list[str]:
     """The lines of the way, oldest first, shortened from the oldest on.
 
-    The newest steps keep their sentences and a line per action. Earlier ones have shorter sentences
-    and share a line for actions that only read. The oldest keep their first sentence, unless it is
-    very short, and the files they changed. Steps before those are left out.
+    The newest steps keep their sentences and a line per action. Earlier ones, and those before the
+    newest commit, have shorter sentences and share a line for actions that only read. The oldest
+    keep their first sentence, unless it is very short, and the files they changed. Steps before
+    those are left out.
 
     Args:
         events: The events to describe, oldest first.
@@ -123,24 +78,21 @@ def way_so_far(
     blocks: list[list[str]] = []
     used, level = 0, 0
     steps = _steps(events)
+    commits = (at for at, one in enumerate(steps) if any(is_commit(a.output) for a in one.actions))
+    committed = max(commits, default=-1)
     left_out = 0
     for number in range(len(steps) - 1, -1, -1):
         while used > room_tokens * _FILLED_BY_LEVEL[level] and level < len(_FILLED_BY_LEVEL) - 1:
             level += 1
-        lines = _step_lines(steps[number], level, folders)
+        lines = _step_lines(steps[number], max(level, number < committed), folders)
         tokens = counter.count_text("\n".join(lines)) + 1 if lines else 0
         if used + tokens > room_tokens:
             left_out = number + 1
             break
         blocks.append(lines)
         used += tokens
-    kept: list[str] = []
-    if not left_out:
-        for line in reversed(earlier):
-            used += counter.count_text(line) + 1
-            if used > room_tokens:
-                break
-            kept.append(line)
+    more = () if left_out else reversed(earlier)
+    kept = those_that_fit(more, room_tokens - used, lambda line: counter.count_text(line) + 1)
     told = _join_equal([*reversed(kept), *(line for block in reversed(blocks) for line in block)])
     if told and (left_out or len(kept) < len(earlier)):
         told.insert(0, "(earlier steps are left out; recall finds them by their words)")
@@ -204,6 +156,8 @@ def _own_words(text: str, level: int) -> str:
     """What a reply says, in whole sentences where it is cut."""
     plain = without_code(text).strip()
     room = _TEXT_CHARS[level]
+    if level and announces_only(plain):
+        return ""
     if level == len(_TEXT_CHARS) - 1:
         firsts = (first_sentence(line, room) for line in plain.split("\n"))
         return next(

@@ -15,11 +15,7 @@ from typing import Literal, TypeAlias, cast
 from agent_tui.compaction.candidates import candidates
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.strategies.base import (
-    BuiltInStrategy,
-    Strategy,
-    StrategyServices,
-)
+from agent_tui.compaction.strategies.base import BuiltInStrategy, Strategy, StrategyServices
 from agent_tui.compaction.strategies.message_plan import (
     ConversationUnits,
     Fate,
@@ -34,6 +30,7 @@ from agent_tui.config import STRATEGY_NAMES
 from agent_tui.errors import AgentTuiError, CompactionError
 from agent_tui.feature import own_objects
 from agent_tui.omissions import recall_mark
+from agent_tui.outside_code import cause_of, is_fault, run_in_thread
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.client import OnProgress, OnUsage, RequestTracker, failure_of, text_request
 
@@ -166,9 +163,12 @@ class _BroughtStrategy:
             plan = await self._shorten(plan, given)
         except AgentTuiError:
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if not is_fault(error):
+                raise
+            cause = cause_of(error)
             raise CompactionError(
-                f"It failed with {type(error).__name__}: {error}.",
+                f"It failed with {type(cause).__name__}: {cause}.",
                 "It comes from a plugin; tell its author.",
             ) from error
         made = {"messages_shortened": len(plan.edits)}
@@ -184,7 +184,7 @@ class _BroughtStrategy:
             offers = cast("Iterable[Shortening]", shorten(given))
             return plan.towards_target(_check(offers, given))
 
-        return await asyncio.to_thread(choose)
+        return await run_in_thread(choose)
 
     async def _ask(self, request: CompactionRequest, prompt: str, tracker: RequestTracker) -> str:
         """The reply of the first model that answers.

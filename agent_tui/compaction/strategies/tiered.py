@@ -9,11 +9,7 @@ from agent_tui.compaction.curation.question import make_ask
 from agent_tui.compaction.draft import CompactionDraft, draft_choice, make_draft
 from agent_tui.compaction.outcome import CompactionResult, Outcome, result_of
 from agent_tui.compaction.request import Answered, CompactionRequest
-from agent_tui.compaction.strategies.base import (
-    BuiltInStrategy,
-    Strategy,
-    StrategyServices,
-)
+from agent_tui.compaction.strategies.base import BuiltInStrategy, Strategy, StrategyServices
 from agent_tui.compaction.strategies.message_plan import (
     ConversationUnits,
     Fate,

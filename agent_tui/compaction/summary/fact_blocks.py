@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists
 from agent_tui.compaction.ledger.pinned import fit_pins
-from agent_tui.compaction.transcript import FACT_TAGS, tag_blocks
+from agent_tui.compaction.transcript import FACT_TAGS, tag_blocks, those_that_fit
 from agent_tui.sessions.entries import Ledger
 
 MAX_FILE_CHARS = 6_000
@@ -28,7 +28,8 @@ def fact_blocks(ledger: Ledger, *, window: int) -> str:
     chars = max(window // 3, _LEAST_CHARS)
     pins = fit_pins(ledger.pinned, min(MAX_PIN_CHARS, chars // 2))
     chars -= _chars(pins)
-    errors = _that_fit(ledger.errors, min(MAX_ERROR_CHARS, chars // 2))
+    most = min(MAX_ERROR_CHARS, chars // 2)
+    errors = those_that_fit(ledger.errors, most, lambda error: _chars((error,)))
     chars -= _chars(errors)
     read, modified = cap_lists(
         FileOperations(ledger.read_files, ledger.modified_files), min(MAX_FILE_CHARS, chars)
@@ -49,13 +50,3 @@ def _chars(texts: Sequence[str]) -> int:
 def without_fact_blocks(summary: str) -> str:
     """The prose of a summary alone, which the next summary continues."""
     return _BLOCK.sub("", summary).strip()
-
-
-def _that_fit(texts: Sequence[str], room: int) -> list[str]:
-    taken: list[str] = []
-    for text in texts:
-        if len(text) + 3 > room:
-            break
-        taken.append(text)
-        room -= len(text) + 3
-    return taken

@@ -28,6 +28,7 @@ class Template:
         passing: Headings of sections that are valid only until the work continues.
         in_progress: The one of them for the work in progress; may be empty.
         state: The one for test results; may be empty.
+        rest: The one for points that stand below no heading; may be empty.
     """
 
     form: str
@@ -36,6 +37,7 @@ class Template:
     passing: frozenset[str]
     in_progress: str = ""
     state: str = ""
+    rest: str = ""
 
     @property
     def guides(self) -> dict[str, str]:
@@ -56,18 +58,24 @@ class Template:
     def parse(self, document: str) -> dict[str, str]:
         """The bodies of the headings that `document` has, by exact heading.
 
-        Level, case, bold marks and colon of headings are ignored; other headings stay part of their
-        body. Text before the first heading has the key ``""``.
+        Level, case, bold marks and colon of headings are ignored, and at the beginning of a
+        paragraph they need no mark; other headings stay part of their body. Text before the first
+        heading has the key ``""``, but from its first point on it belongs to `rest`.
         """
         by_title = {_plain(heading): heading for heading in self.guides}
         bodies: dict[str, list[str]] = {}
         current = bodies.setdefault("", [])
+        before = ""
         for line in document.split("\n"):
-            heading = by_title.get(_plain(line)) if _HEADING.match(line) else None
+            is_heading = _HEADING.match(line) or (not before.strip() and _BARE.fullmatch(line))
+            heading = by_title.get(_plain(line)) if is_heading else None
+            if heading is None and self.rest and current is bodies[""] and _POINT.match(line):
+                current = bodies.setdefault(self.rest, [])
             if heading is not None:
                 current = bodies.setdefault(heading, [])
             else:
                 current.append(line)
+            before = line
         joined = {heading: "\n".join(lines).strip() for heading, lines in bodies.items()}
         return {heading: body for heading, body in joined.items() if heading or body}
 
@@ -89,6 +97,10 @@ class Template:
 
 
 _HEADING = re.compile(r"\s{0,3}(#{1,6}\s|\*\*|\d{1,2}\.\s)")
+_BARE = re.compile(r"[A-Z][\w &]*:?\s*")
+"""A line that is a heading without a mark if a template has it."""
+
+_POINT = re.compile(r"\s{0,3}(?:[-*+]|\d{1,2}[.)])\s")
 
 
 def _plain(line: str) -> str:
@@ -146,6 +158,7 @@ questions that wait for the user's answer""",
     passing=frozenset({"### In Progress", "### Blocked", "### Next Steps", "## State"}),
     in_progress="### In Progress",
     state="## State",
+    rest="## Critical Context",
 )
 
 SEVEN_SECTION = Template(
@@ -174,6 +187,7 @@ The goal, what is finished, and the current state of the work.
     goal="## TASK STATE",
     next_steps="## NEXT STEPS",
     passing=frozenset({"## ERRORS", "## NEXT STEPS"}),
+    rest="## TOOL HISTORY",
 )
 
 

@@ -96,10 +96,13 @@ class NotesJudgement:
         text: Its usable part; empty if there is none.
         problem: What is wrong with it, as a clause for the model and the user ("it was empty");
             empty if nothing. If there is also a `text`, that is usable but incomplete.
+        is_minor: Whether the text will do if the model, told the problem, does not mend it: it says
+            nothing in a section that can be empty.
     """
 
     text: str
     problem: str = ""
+    is_minor: bool = False
 
 
 def refuse(problem: str) -> NotesJudgement:
@@ -161,16 +164,22 @@ class SummaryJudge:
             counter=self._counter,
             max_tokens=self._max_tokens,
         )
-        return NotesJudgement(document, problem or self._why_thin(bodies, useful))
+        thin = self._why_thin(useful)
+        if missing := self._missing(useful):
+            is_minor = not (problem or thin) and missing == [self._template.next_steps]
+            return NotesJudgement(document, problem or _why_missing(missing, bodies), is_minor)
+        return NotesJudgement(document, problem or thin)
 
-    def _why_thin(self, bodies: Mapping[str, str], useful: Mapping[str, str]) -> str:
-        """What a document lacks; empty if nothing."""
+    def _missing(self, useful: Mapping[str, str]) -> list[str]:
+        """The required headings without text; a goal has to say something."""
         missing = [heading for heading in self._template.core if not useful.get(heading)]
         goal = self._template.goal
         if goal not in missing and says_nothing(useful[goal]):
             missing.append(goal)
-        if missing:
-            return _why_missing(missing, bodies)
+        return missing
+
+    def _why_thin(self, useful: Mapping[str, str]) -> str:
+        """Why a document is too short for its source; empty if it is not."""
         words = sum(len(body.split()) for body in useful.values() if not says_nothing(body))
         if words < self._source.least_words:
             return f"{words} words are too few for so much work"

@@ -14,7 +14,7 @@ from agent_tui.sessions.outputs import (
     error_text,
     is_test,
     looks_like_error,
-    test_counts,
+    results_of_tests,
 )
 
 _LOOKED_AT_CHARS = 8_000
@@ -79,7 +79,7 @@ def line_count(count: int) -> str:
 def outcome_line(output: Output) -> str:
     """The result of an action: a test run's counts, else the most telling line."""
     text = output.text[-_LOOKED_AT_CHARS:]
-    count = test_counts(text) if is_test(output.action.command) else ""
+    count = results_of_tests(output.action.command, text) if is_test(output.action.command) else ""
     return one_line(count, _TELLING_LINE_CHARS) or telling_line(output.text)
 
 

@@ -7,19 +7,9 @@ from typing import TypeAlias
 
 from agent_tui.compaction.tiers.model import UNEDITED, Unit
 from agent_tui.config import CompactionSettings
-from agent_tui.messages import (
-    AssistantMessage,
-    Message,
-    ToolResultMessage,
-    UserMessage,
-)
+from agent_tui.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from agent_tui.sessions.context import apply_edit, build_context, context_edits
-from agent_tui.sessions.entries import (
-    Carryover,
-    CustomMessageEntry,
-    Entry,
-    MessageEntry,
-)
+from agent_tui.sessions.entries import Carryover, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.outputs import read_outputs
 from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.marks import read_marks

@@ -4,14 +4,14 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from agent_tui.cli.arguments import Arguments, parse_arguments
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.login_command import login_names
-from agent_tui.cli.login_command import run_command as log_in
+from agent_tui.cli.key_store import login_names
+from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.errors import AgentTuiError
 from agent_tui.providers.accounts import own_accounts
 
@@ -25,6 +25,9 @@ JetBrains, Neovim, Toad ...). The editor starts this command and talks to it
 over standard input and output. The options apply to each new session; you
 can change model and permissions in the editor."""
 
+
+_LOGIN = SUBCOMMANDS.get("login")
+"""None if no feature brings it: then editors offer no sign-in."""
 
 _SIGN_INS = {
     **{account.name: f"Sign in to {account.title}" for account in own_accounts().values()},
@@ -50,12 +53,14 @@ def build_parser() -> argparse.ArgumentParser:
     add("--api-key-env", metavar="VAR", help="environment variable that holds the API key")
     add("--permission-mode", choices=get_args(PermissionMode), help="permission mode to start with")
     add("--session-dir", metavar="DIR", help="folder for session files")
-    add(
-        "--login",
-        metavar="NAME",
-        choices=login_names(),
-        help="run agent-tui login NAME; for editors",
-    )
+    if _LOGIN is not None:
+        add(
+            "--login",
+            metavar="NAME",
+            choices=login_names(),
+            help="run agent-tui login NAME; for editors",
+        )
+    parser.set_defaults(login=None)
     add("--trust", action="store_true", help="trust the folders that the editor opens")
     return parser
 
@@ -68,8 +73,8 @@ def run_command(argv: Sequence[str]) -> int:
             or no key was stored.
     """
     login = cast("str | None", build_parser().parse_args(list(argv)).login)
-    if login is not None:
-        return log_in((login,))
+    if login is not None and _LOGIN is not None:
+        return _LOGIN.load().run_command((login,))
     asyncio.run(_serve(parse_arguments(argv)))
     return 0
 
@@ -90,10 +95,11 @@ async def _serve(arguments: Arguments) -> None:
     async def open_program(cwd: Path, servers: "Sequence[ServerSpec]") -> "EditorProgram":
         return await asyncio.to_thread(_open_for_editor, arguments._replace(cwd=cwd), servers)
 
-    agent = AcpAgent(open_program, store, _SIGN_INS)
+    agent = AcpAgent(open_program, store, _SIGN_INS if _LOGIN else {})
     wire = StdioWire(sys.stdin.fileno(), sys.stdout.fileno())
     try:
-        await run_agent(agent, wire, use_unstable_protocol=True)
+        with redirect_stdout(sys.stderr):  # only the protocol is written there
+            await run_agent(agent, wire, use_unstable_protocol=True)
     finally:
         with suppress(TimeoutError):
             async with asyncio.timeout(_END_WITHIN_S):

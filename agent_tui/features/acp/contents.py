@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from acp import schema
 from acp.helpers import text_block, tool_content, tool_diff_content
 
+from agent_tui.agent.turn.user_message import NewMessage
 from agent_tui.events import ApprovalRequest
 from agent_tui.messages import ImageContent
 from agent_tui.regular_files import read_regular_file
@@ -104,26 +105,31 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def read_prompt(blocks: Sequence[PromptBlock]) -> tuple[str, tuple[ImageContent, ...]]:
-    """An editor's prompt as the text and the images of a message."""
+def read_prompt(blocks: Sequence[PromptBlock]) -> NewMessage:
+    """An editor's prompt as a message; the texts that the editor attached are not typed."""
     parts: list[str] = []
+    typed: list[str] = []
     images: list[ImageContent] = []
     for block in blocks:
         match block:
             case schema.TextContentBlock(text=text):
                 parts.append(text)
+                typed.append(text.strip())
             case schema.ImageContentBlock(data=data, mime_type=mime_type):
                 base64.b64decode(data, validate=True)
                 images.append(ImageContent(data=data, mime_type=mime_type))
             case schema.ResourceContentBlock(uri=uri, name=name):
                 parts.append(_mention(uri, name))
+                typed.append(parts[-1])
             case schema.EmbeddedResourceContentBlock(
                 resource=schema.TextResourceContents(uri=uri, text=text)
             ):
                 parts.append(f'<file path="{_path_of(uri) or uri}">\n{text}\n</file>')
             case _:
                 pass
-    return "\n".join(filter(None, parts)).strip(), tuple(images)
+    text = "\n".join(filter(None, parts)).strip()
+    has_more = len(typed) < len(parts)
+    return NewMessage(text, tuple(images), tuple(filter(None, typed)) if has_more else None)
 
 
 def _mention(uri: str, name: str) -> str:

@@ -36,7 +36,7 @@ from agent_tui.features.acp.updates import (
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.rules import describe_grants
 from agent_tui.safe_text import printable_line, safe_text
-from agent_tui.tools.server_form import DECLINED, Elicitation, FieldKind, FormField, accept_form
+from agent_tui.tools.form import CANCELLED, DECLINED, Elicitation, FieldKind, FormField, accept_form
 
 _PLAN_OPTIONS = (
     PermissionOption(option_id="session", name="Approve and accept edits", kind="allow_always"),
@@ -206,7 +206,7 @@ def _granted(request: ApprovalRequest, rules: Sequence[str]) -> str:
 MOST_CHOICES = 200
 """Most items of a list; others can be named after the command."""
 
-_CHOSEN, _TYPED = "chosen", "typed"
+_CHOSEN, _TYPED, _WRITTEN = "chosen", "typed", "-written"
 
 _KINDS: Mapping[FieldKind, tuple[str, str, str]] = {
     "text": ("string", "minLength", "maxLength"),
@@ -263,7 +263,12 @@ class EditorForms:
         return chosen.value if chosen is not None else None
 
     async def fill(self, asked: Elicitation) -> JsonObject:
-        """Show the whole form of an MCP server; sending it means agreement to its contents."""
+        """Show a whole form; sending it means agreement to its contents.
+
+        Beside the choices of the model's questions, there is a field for an answer in words.
+        """
+        if not asked.server:
+            return await self._answer_model(asked)
         message = f"The MCP server {asked.server} asks: {asked.message}"
         fields = {field.name: _property(field) for field in asked.fields}
         required = [field.name for field in asked.fields if field.is_required]
@@ -281,6 +286,24 @@ class EditorForms:
         except (KeyError, ValueError):  # the editor accepted something else than was requested
             self._outbox.put(chat_message(f"Could not send the form to {asked.server}."))
             return DECLINED
+
+    async def _answer_model(self, asked: Elicitation) -> JsonObject:
+        """The answers to the model's questions: what was chosen, then what was written."""
+        fields: dict[str, JsonObject] = {}
+        for field in asked.fields:
+            fields[field.name] = _property(field)
+            fields[f"{field.name}{_WRITTEN}"] = _line("or your own answer")
+        answer = await self._request("The model asks", fields)
+        if answer is None:
+            return CANCELLED
+        values: JsonObject = {}
+        for field in asked.fields:
+            chosen, offered = answer.get(field.name), [value for value, _ in field.choices]
+            listed = chosen if isinstance(chosen, list) else [chosen]
+            written = _text(answer, f"{field.name}{_WRITTEN}")[: int(field.most or 0) or None]
+            given: list[JsonValue] = [each for each in offered if each in listed]
+            values[field.name] = [*given, written] if written else given
+        return accept_form(values)
 
     async def _request(
         self, message: str, fields: Mapping[str, JsonObject], required: Sequence[str] = ()
@@ -308,7 +331,7 @@ def _line(title: str, about: str = "", present: str = "") -> JsonObject:
 
 
 def _property(field: FormField) -> JsonObject:
-    """A field of an MCP server's form as a field of the editor's form."""
+    """A field of a form as a field of the editor's form."""
     kind, least, most = _KINDS[field.kind]
     options: list[JsonValue] = [{"const": value, "title": label} for value, label in field.choices]
     return _drop_none(
@@ -318,7 +341,7 @@ def _property(field: FormField) -> JsonObject:
         default=_present(field),
         oneOf=options if field.kind == "one of" else None,
         items={"anyOf": options} if field.kind == "some of" else None,
-        **{least: field.least, most: field.most} if least else {},
+        **{least: field.least, most: field.most} if least and not field.takes_text else {},
     )
 
 

@@ -8,10 +8,11 @@ from acp import Client, schema
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
+from agent_tui.agent.turn.user_message import NewMessage
 from agent_tui.commands.core.command import Command
-from agent_tui.commands.core.forms import form_filler
+from agent_tui.commands.core.forms import form_filler, question_filler
+from agent_tui.commands.core.found_commands import CommandFinders
 from agent_tui.commands.core.front import CommandServices, Question, has_model
-from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, load_commands
 from agent_tui.commands.permissions import MODES
 from agent_tui.commands.trust import ask_about_started
@@ -23,7 +24,7 @@ from agent_tui.features.acp.editor import EditorTexts, EditorTraits, Outbox
 from agent_tui.features.acp.front import AcpFront
 from agent_tui.features.acp.questions import EditorForms, EditorQuestions, QuestionCancelled
 from agent_tui.features.acp.updates import Updates, chat_message, plan_of, replay_updates
-from agent_tui.messages import ImageContent, ThinkingLevel
+from agent_tui.messages import ThinkingLevel
 
 ConfigOptions: TypeAlias = list[
     schema.SessionConfigOptionSelect | schema.SessionConfigOptionBoolean
@@ -119,13 +120,14 @@ class AcpSession:
         self._front = AcpFront(
             runtime, services, registry, self._see, self._tell, self._choose, forms
         )
-        self._prompt_files = PromptFileCommands(registry, runtime, services.servers, self._tell)
+        self._finders = CommandFinders(registry, runtime, services, self._tell)
         runtime.services.open_texts = EditorTexts(
             client, id, runtime.conversation.cwd, editor.files
         )
         runtime.listen_to_jobs(self._see)
         if forms is not None:
             services.servers.let_answer(form_filler(self._front, forms.fill))
+        runtime.let_answer(question_filler(self._front) if forms is None else forms.fill)
 
     # What the editor asks
 
@@ -162,7 +164,8 @@ class AcpSession:
 
     async def prompt(self, blocks: Sequence[PromptBlock]) -> schema.StopReason:
         """Run a message or a command; returns after all updates, errors included, are queued."""
-        text, images = read_prompt(blocks)
+        message = read_prompt(blocks)
+        text = message.text
         front = self._front
         front.finished = None
         self._is_cancelled &= self._turn.locked()
@@ -174,14 +177,14 @@ class AcpSession:
             if self._is_cancelled:
                 return "cancelled"
             if text.startswith("/"):
-                await self._prompt_files.refresh()
-            called = front.registry.read(text) if not images else None
+                await self._finders.refresh()
+            called = front.registry.read(text) if not message.images else None
             if isinstance(called, UnknownCommand):
                 front.say(called.why)
             elif isinstance(called, CalledCommand):
                 await called.run(front)
             elif await has_model(front):
-                await self._send(text, images)
+                await self._send(message)
         except AgentTuiError as error:
             front.say(str(error))
         await self._tell_choices()
@@ -189,19 +192,19 @@ class AcpSession:
         is_cancelled = self._is_cancelled and front.finished is None
         return "cancelled" if is_cancelled else _stop_reason(front.finished)
 
-    async def _send(self, text: str, images: tuple[ImageContent, ...]) -> None:
+    async def _send(self, new: NewMessage) -> None:
         """Run a turn; a message during a turn joins it, or becomes the next one."""
         queue = self.runtime.conversation.queue
         if self._turn.locked():
-            self.runtime.enqueue(text, images)
+            self.runtime.enqueue(new.text, new.images, new.typed)
             async with self._turn:  # the running turn delivers the message
                 return
         async with self._turn:
             try:
-                await self._front.run(self.runtime.submit(text, images))
+                await self._front.run(self.runtime.submit(new.text, new.images, new.typed))
                 while (left := queue.first) is not None and not self._was_stopped:
                     queue.take_first()
-                    await self._front.run(self.runtime.submit(left.text, left.images))
+                    await self._front.run(self.runtime.submit(left.text, left.images, left.typed))
             finally:
                 queue.take_all()
 
@@ -279,7 +282,7 @@ class AcpSession:
 
     async def tell_commands(self) -> None:
         """Send the slash commands, including prompt files and skills."""
-        await self._prompt_files.refresh()
+        await self._finders.refresh()
         commands = self._front.registry.commands
         self._outbox.put(commands_of(c for c in commands if not c.missing_in(self._front)))
 

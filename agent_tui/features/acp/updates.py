@@ -18,6 +18,7 @@ from acp.helpers import (
 from agent_tui import events
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
+from agent_tui.commands.command_output import result_text
 from agent_tui.commands.event_lines import (
     RepeatFilter,
     RetryLines,
@@ -54,7 +55,7 @@ _KINDS: dict[str, schema.ToolKind] = {
     **dict.fromkeys(("edit", "write", "apply_patch"), "edit"),
     **dict.fromkeys(("bash", "job"), "execute"),
     **dict.fromkeys(("todo", "plan", "scope", "compact", "skill"), "think"),
-    "fetch": "fetch",
+    **dict.fromkeys(("fetch", "web_search"), "fetch"),
 }
 _PATHS = ("path", "file_path")
 
@@ -169,7 +170,7 @@ def call_start(
 def call_result(call_id: str, message: ToolResultMessage, cwd: Path) -> schema.ToolCallProgress:
     """A call with its result."""
     changed = file_diffs(message.tool_details.diff or "", cwd)
-    content = changed or [output_of(message.text)]
+    content = changed or [output_of(result_text(message))]
     return _call_end(call_id, content, is_error=message.is_error)
 
 
@@ -233,7 +234,7 @@ def _message(message: Message, cwd: Path) -> Iterator[Update]:
                 title = f"{call.name} {call.subject}".strip()
                 yield call_start(call.id, call.name, title[:200], call.arguments, cwd)
         case ToolResultMessage():
-            output = [output_of(message.text)]
+            output = [output_of(result_text(message))]
             yield _call_end(message.tool_call_id, output, is_error=message.is_error)
         case _:
             pass

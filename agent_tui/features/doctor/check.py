@@ -17,9 +17,10 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.local_models import own_local_models
 from agent_tui.providers.registry import providers_with
-from agent_tui.providers.servers.kinds import PORTS, Ports, ServerAddress, usual_addresses
+from agent_tui.providers.servers.kinds import Ports, ServerAddress, usual_addresses
 
-TIME_LIMIT_S = 3.0
+TIME_LIMIT_S = 15.0
+"""Seconds: a busy machine needs several for its own files; servers have a limit as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +86,14 @@ class Environment(CheckContext):
     server_addresses: tuple[ServerAddress, ...]
 
 
-def read_environment(server_ports: Ports = PORTS) -> Environment:
+def read_environment(server_ports: Ports | None = None) -> Environment:
     """The environment of this process; creates nothing, and queries only the keyring.
 
     The plugins in the settings are imported here, as at a start: it moves the search path of
     Python, which probes use in their threads.
 
     Args:
-        server_ports: Where to look for servers on this machine.
+        server_ports: Where to look for servers on this machine; None for the usual ports.
     """
     environ = dict(os.environ)
     kept = key_store().fill(environ)

@@ -19,7 +19,6 @@ from agent_tui.features.goal.goal import Goal
 from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, thinking_effort
 from agent_tui.providers.client import RequestTracker, ignore_usage, unseen
-from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import real_path
 from agent_tui.safe_text import printable_line
 from agent_tui.secret_text import mask_values
@@ -28,6 +27,7 @@ from agent_tui.sessions.file.kept_files import KeptFiles
 from agent_tui.sessions.replay.file_changes import FileVersion, changes_here
 from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.tools.files.diffs import unified_diff
+from agent_tui.tools.files.opening import open_judged_file
 from agent_tui.tools.files.versions import text_of_version, version_of
 
 _NO_TEXT = "(its content is not text, or not known)"
@@ -304,7 +304,8 @@ def _files_named(conversation: Conversation, text: str, room_chars: int) -> str:
             path = real_path(cwd / word.rstrip("."))
             if not path.is_relative_to(cwd) or not path.is_file() or why_held(path):
                 continue
-            content = read_regular_file(path).decode("utf-8", "replace")
+            with open_judged_file(path) as file:
+                content = (file.read() or b"").decode("utf-8", "replace")
             shown = indent(content[:room], _INDENT, lambda _line: True)
             if (left_out := len(content) - room) > 0:
                 shown += f"\n[... {left_out:,} more characters are left out]"

@@ -10,11 +10,11 @@ from pydantic import Field
 
 from agent_tui.errors import ToolError
 from agent_tui.features.helpers.helper_work import HelperChange, HelperWork
+from agent_tui.features.helpers.three_way import merge
 from agent_tui.messages import FileTouches, ToolDetails
 from agent_tui.tools.base import Ability, Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.text_files import FileChange, decode, intent_for, read_bytes
-from agent_tui.tools.files.three_way import merge
 from agent_tui.tools.registry import OfferedTool, ToolHost, offer_tool
 
 _ASKS = "a helper made these changes"

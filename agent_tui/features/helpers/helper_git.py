@@ -15,7 +15,8 @@ from agent_tui.regular_files import open_in
 from agent_tui.safe_paths import open_folder, real_path
 from agent_tui.tools.files.protected import is_secret_name
 from agent_tui.tools.files.versions import FILE, PROGRAM
-from agent_tui.tools.git.command import ORDER_S, GitSilentError, ask_git, git_argv, order_git
+from agent_tui.tools.git.command import ORDER_S, GitSilentError, ask_git, git_argv
+from agent_tui.tools.git.private_folder import ask_about_files, change_index, stage_files
 from agent_tui.tools.git.status import TreeDifference, diff_trees, read_work_tree
 from agent_tui.tools.git.trees import MOST_CHANGES, MOST_FILE_BYTES
 from agent_tui.tools.git.worktree import Worktree
@@ -23,7 +24,7 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _MOST_READ_BYTES = 100_000_000
 _IDENTITY = ("user.name=agent-tui", "user.email=agent-tui@localhost", "commit.gpgSign=false")
-_ANY_LINE_ENDS = "core.safecrlf=false"
+_ANY_LINE_ENDS = ("core.safecrlf=false",)
 """Otherwise git may refuse a file whose line endings it would convert."""
 
 
@@ -66,15 +67,16 @@ class HelperGit:
         Raises:
             GitSilentError: Git failed.
         """
-        path = worktree.path
-        await self._order(path, "add", "--all")
-        staged = git_argv("diff", "--cached", "--quiet")
+        keeper, path, environ = self._keeper, worktree.path, self._environ
+        tree = await read_work_tree(keeper, path, environ, most_bytes=_MOST_READ_BYTES)
+        names = [*tree.dirty, *(name.rstrip("/") for name in tree.left_out)]
+        await stage_files(keeper, path, environ, names, settings=_ANY_LINE_ENDS)
         try:
-            await ask_git(self._keeper, staged, path, self._environ)
+            await ask_git(keeper, git_argv("diff", "--cached", "--quiet"), path, environ)
         except GitSilentError:
-            committing = ("--quiet", "--no-verify", "--message", message)
-            await self._order(path, "commit", *committing)
-        head = await self._ask(path, "rev-parse", "HEAD")
+            words = ("commit", "--quiet", "--no-verify", "--message", message)
+            await change_index(keeper, path, environ, *words, settings=_IDENTITY)
+        head = await ask_git(keeper, git_argv("rev-parse", "HEAD"), path, environ)
         return os.fsdecode(head).strip()
 
     async def work(self, worktree: Worktree, top: Path, base: str, tip: str) -> HelperWork:
@@ -97,19 +99,19 @@ class HelperGit:
     async def _checkouts(self, top: Path, ids: Mapping[str, str]) -> dict[str, bytes]:
         """What git would write into the worktree `top`, by name, for the objects `ids`.
 
-        Filters and line endings are those of its attributes. No hook runs.
+        Line endings and the user's filters are those of its attributes. No hook runs.
         """
         asked = {name: blob for name, blob in ids.items() if blob}
         if not asked:
             return {}
         # Git gives the size before conversion: a line that no content holds begins each file.
         mark = secrets.token_hex(16)
-        argv = git_argv("cat-file", "--filters", f"--batch={mark}")
-        answer = await ask_git(
+        answer = await ask_about_files(
             self._keeper,
-            argv,
             top,
             self._environ,
+            *("cat-file", "--filters", f"--batch={mark}"),
+            runs_filters=True,
             stdin=b"".join(os.fsencode(f"{blob} {name}\n") for name, blob in asked.items()),
             most_bytes=_MOST_READ_BYTES,
             patience_s=ORDER_S,
@@ -120,13 +122,6 @@ class HelperGit:
         return {
             name: content.removesuffix(b"\n") for name, content in zip(asked, contents, strict=True)
         }
-
-    async def _ask(self, cwd: Path, command: str, *arguments: str) -> bytes:
-        return await ask_git(self._keeper, git_argv(command, *arguments), cwd, self._environ)
-
-    async def _order(self, cwd: Path, command: str, *arguments: str) -> None:
-        argv = git_argv(command, *arguments, settings=(*_IDENTITY, _ANY_LINE_ENDS))
-        await order_git(self._keeper, argv, cwd, self._environ)
 
 
 def _is_of_file(change: TreeDifference) -> bool:

@@ -21,6 +21,7 @@ from agent_tui.paths import cwd_slug
 from agent_tui.safe_paths import real_path
 from agent_tui.safe_text import printable_line
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, order_git
+from agent_tui.tools.git.private_folder import ask_about_files, change_files
 from agent_tui.tools.git.worktree import Worktree
 from agent_tui.tools.git.worktree_records import WorktreeRecords
 from agent_tui.tools.processes.environment import git_environ
@@ -30,6 +31,7 @@ _HEADS = "refs/heads/"
 _SUFFIX = ".worktrees"
 _ELSEWHERE = "Start in a repository, or without --worktree."
 _MOST_NAMED = 5
+_SUBMODULE = "160000 "
 _MOST_BYTES = 20_000_000
 """Enough for the names of 200,000 ignored files."""
 
@@ -218,13 +220,16 @@ class Worktrees:
         Raises:
             GitSilentError: Git cannot tell.
         """
-        status = ("--porcelain", "-z", "--no-renames", "--untracked-files=all")
-        answer = await self._ask(worktree.path, "status", *status, "--ignored=matching")
+        status = ("--no-renames", "--untracked-files=all", "--ignored=matching")
+        answer = await self._status(worktree.path, *status, runs_filters=True)
         rows = [(row[:2], row[3:]) for row in answer.split("\0") if row]
         ignored = [name for state, name in rows if state == "!!"]
         place = worktree.path, worktree.repository
+        listed = await self._ask(worktree.path, "ls-files", "--stage", "-z")
+        has_submodule = any(row.startswith(_SUBMODULE) for row in listed.split("\0"))
         return WorkLeft(
             sum(state != "!!" and (is_complete or "D" not in state) for state, _ in rows),
+            why="it has a submodule" if has_submodule else "",
             ignored=await asyncio.to_thread(find_ignored_work, *place, ignored),
         )
 
@@ -236,7 +241,7 @@ class Worktrees:
         left = await self.work_left(worktree)
         try:
             if not left.is_any and await asyncio.to_thread(lambda: worktree.exists):
-                await self._order(worktree.repository, "worktree", "remove", str(worktree.path))
+                await self._remove(worktree)
         except GitSilentError as error:
             left = replace(left, why=f"git would not remove it ({printable_line(str(error))})")
         if left.is_any:
@@ -256,7 +261,7 @@ class Worktrees:
         try:
             left = await self._files_left(worktree)
             if not left.is_any:
-                await self._order(worktree.repository, "worktree", "remove", str(worktree.path))
+                await self._remove(worktree)
         except GitSilentError as error:
             left = replace(left, why=f"git would not remove it ({printable_line(str(error))})")
         with suppress(OSError):
@@ -322,8 +327,8 @@ class Worktrees:
                 f"HEAD is detached at {head[:10]}: there is no branch to merge into later.",
                 "Switch to a branch first: git switch BRANCH.",
             )
-        dirty = await self._ask(cwd, "status", "--porcelain", "--untracked-files=normal")
-        return Repository(common.parent, top, branch, head, len(dirty.splitlines()))
+        dirty = await self._status(top, "--untracked-files=normal", "--no-renames")
+        return Repository(common.parent, top, branch, head, dirty.count("\0"))
 
     async def _require_name(self, repository: Repository, name: str) -> None:
         """Refuse a name that cannot be a branch or is one that is checked out.
@@ -380,7 +385,10 @@ class Worktrees:
             await asyncio.to_thread(self.records.store, worktree, "creating")
             await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
             made = (str(path), name) if there else ("-b", name, str(path), repository.head)
-            await self._order(repository.main, "worktree", "add", "--quiet", *made)
+            adding = ("worktree", "add", "--quiet", "--no-checkout", *made)
+            await self._order(repository.main, *adding)
+            words = ("read-tree", "--reset", "-u", "HEAD")
+            await change_files(self._keeper, path, self._environ, *words)
         except OSError as error:
             raise WorktreeError(
                 f"Cannot create {path}: {error.strerror}.",
@@ -412,8 +420,7 @@ class Worktrees:
         with suppress(OSError):
             await asyncio.to_thread(worktree.path.rmdir)
         with suppress(GitSilentError):  # git may not know it yet
-            removing = ("worktree", "remove", "-f", "-f", str(worktree.path))
-            await self._order(worktree.repository, *removing)
+            await self._remove(worktree, "--force")  # also if it is locked, as while it is added
         left = replace(left, branch=await self._delete_branch(worktree, worktree.start))
         await self._forget(worktree)
         return left
@@ -471,6 +478,27 @@ class Worktrees:
             self._keeper, argv, cwd, self._environ, allowed=allowed, most_bytes=_MOST_BYTES
         )
         return os.fsdecode(answer).strip("\n")
+
+    async def _status(self, top: Path, *options: str, runs_filters: bool = False) -> str:
+        """What git says about each file of the work tree `top`, with a NUL after it."""
+        words = ("status", "--porcelain", "-z", *options)
+        answer = await ask_about_files(
+            self._keeper,
+            top,
+            self._environ,
+            *words,
+            runs_filters=runs_filters,
+            most_bytes=_MOST_BYTES,
+        )
+        return os.fsdecode(answer)
+
+    async def _remove(self, worktree: Worktree, *options: str) -> None:
+        """Remove the folder of `worktree`, in which `_files_left` found nothing.
+
+        Without ``--force``, git would look at the files again, through the repository's filters.
+        """
+        removing = ("worktree", "remove", "--force", *options, str(worktree.path))
+        await self._order(worktree.repository, *removing)
 
     async def _order(self, cwd: Path, command: str, *arguments: str) -> None:
         await order_git(self._keeper, git_argv(command, *arguments), cwd, self._environ)

@@ -3,14 +3,14 @@
 import asyncio
 import inspect
 import json
-import threading
 from collections.abc import Awaitable, Mapping
-from contextlib import suppress
+from functools import partial
 from typing import cast
 
 from agent_tui.agent.hook import HookFunction
 from agent_tui.features.hooks.answer import HookRun
 from agent_tui.messages import JsonObject
+from agent_tui.outside_code import cause_of, is_fault, run_in_thread
 
 
 async def run_function(function: HookFunction, given: str, timeout_s: float) -> HookRun:
@@ -36,38 +36,14 @@ async def _ran(function: HookFunction, facts: JsonObject) -> HookRun:
         if inspect.iscoroutinefunction(function):
             said = await cast("Awaitable[object]", function(facts))
         else:
-            said = await _in_thread(function, facts)
+            said = await run_in_thread(partial(function, facts))
         if not isinstance(said, str | Mapping | None):
             raise TypeError(f"it returned {type(said).__name__}, not text or a dict")
         if isinstance(said, str):
             return HookRun(stdout=said)
         return HookRun(stdout=json.dumps(said) if said else "")
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin's fault ends nothing
-        return HookRun(problem=f"{type(error).__name__}: {error}")
-
-
-async def _in_thread(function: HookFunction, facts: JsonObject) -> object:
-    """What `function` returns, from a thread that does not keep the program from ending."""
-    loop = asyncio.get_running_loop()
-    ended = loop.create_future()
-
-    def settle(said: object, error: BaseException | None) -> None:
-        if ended.done():
-            return
-        if error is None:
-            ended.set_result(said)
-        else:
-            ended.set_exception(error)
-
-    def run() -> None:
-        said, error = None, None
-        try:
-            said = function(facts)
-        except BaseException as raised:  # noqa: BLE001 - raised again where it is awaited
-            is_plain = isinstance(raised, Exception) and not isinstance(raised, StopIteration)
-            error = raised if is_plain else RuntimeError(repr(raised))
-        with suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(settle, said, error)
-
-    threading.Thread(target=run, name="hook", daemon=True).start()
-    return await ended
+    except BaseException as error:
+        if not is_fault(error):
+            raise
+        cause = cause_of(error)
+        return HookRun(problem=f"{type(cause).__name__}: {cause}")

@@ -206,14 +206,17 @@ class _Server:
     uses: int = 0
 
     @property
-    def process(self) -> LocalServerProcess | None:
-        """The process, if it is ready and alive."""
+    def launched(self) -> LocalServerProcess | None:
+        """The process, if it was ready once; it may have died since."""
         if not self.launching.done() or self.launching.cancelled():
             return None
-        if self.launching.exception() is not None:
-            return None
-        process = self.launching.result()
-        return process if process.is_alive else None
+        return None if self.launching.exception() is not None else self.launching.result()
+
+    @property
+    def process(self) -> LocalServerProcess | None:
+        """The process, if it is ready and alive."""
+        process = self.launched
+        return process if process is not None and process.is_alive else None
 
     @property
     def is_over(self) -> bool:
@@ -221,10 +224,10 @@ class _Server:
         return self.launching.done() and self.process is None
 
     async def stop(self) -> None:
-        """End the process, or cancel its launch."""
+        """End the process, or cancel its launch. One that has died is closed, too."""
         self.launching.cancel()
         await asyncio.wait({self.launching})
-        if (process := self.process) is not None:
+        if (process := self.launched) is not None:
             await process.aclose()
 
 

@@ -10,9 +10,9 @@ from typing import cast
 from pydantic import JsonValue
 
 from agent_tui import paths
-from agent_tui.cli.models.listing import BroughtModels, ListedModel, ModelSection, window_text
-from agent_tui.cli.models.verbs import AddVerb
+from agent_tui.cli.listed_models import BroughtModels, ListedModel, ModelSection, window_text
 from agent_tui.cli.output import ask, write_json, write_text
+from agent_tui.cli.verbs import AddModelVerb
 from agent_tui.commands.core.short_words import size_text
 from agent_tui.errors import ModelFileError
 from agent_tui.features.local.fetch import fetch
@@ -22,7 +22,7 @@ from agent_tui.installation import install_command
 from agent_tui.safe_text import strip_control_characters
 
 
-def add_verbs(add: AddVerb) -> None:
+def add_verbs(add: AddModelVerb) -> None:
     """Add the subcommands with `add`."""
     pull = add("pull", _pull, "download a model")
     offered = ", ".join(offer.name for offer in OFFERS)

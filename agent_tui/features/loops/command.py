@@ -15,7 +15,7 @@ from agent_tui.features.loops.plan import parse_loop
         Completion("3 ", "run the prompt three times"),
         Completion("over ", "run it once for each item: over a,b,c"),
     ),
-    refusal="Cannot start a loop while the agent works. Use /abort first.",
+    refusal="Cannot start a loop while the agent works. {stop}",
 )
 async def loop(front: Front, argument: str) -> None:
     """Run a prompt repeatedly."""

@@ -46,9 +46,9 @@ class ScopeTool:
 
     name: str = "scope"
     description: str = (
-        "Mark a stretch of work to be summarised at its end.\n"
+        "Mark work to be summarised at its end, or end a /loop of the user.\n"
         "enter before a side task with much output (searches, experiments), exit after it. "
-        "Scopes nest. break ends a /loop of the user."
+        "Scopes nest. break ends the loop."
     )
     arguments_type: type[ScopeArguments] = ScopeArguments
 
@@ -72,7 +72,7 @@ class ScopeTool:
 
 def make_tool(_host: ToolHost) -> OfferedTool:
     """The tool, before the helpers in the order of use."""
-    return offer_tool(ScopeTool(), before="explore")
+    return offer_tool(ScopeTool(), before="explore", is_seldom=True)
 
 
 def _one_line(text: str) -> str:

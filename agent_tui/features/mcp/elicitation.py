@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from agent_tui.features.mcp.json_rpc import display_text, items_in
 from agent_tui.messages import JsonObject
-from agent_tui.tools.server_form import DECLINED, Elicitation, FieldKind, FormField, show_value
+from agent_tui.tools.form import DECLINED, Elicitation, FieldKind, FormField, show_value
 
 _MAX_FIELDS = 20
 _MAX_CHOICES = 100

@@ -10,6 +10,7 @@ FEATURE = Feature(
         ),
     ),
     settings="agent_tui.features.mcp.settings:McpSection",
+    command_finders=("agent_tui.features.mcp.prompt_commands:make_finder",),
     tool_servers="agent_tui.features.mcp.services:make_servers",
     brings={"agent_tui.commands": ("agent_tui.features.mcp.command:mcp",)},
 )

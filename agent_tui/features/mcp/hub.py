@@ -11,7 +11,7 @@ from typing import Final
 from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.features.mcp.elicitation import tell_answer
 from agent_tui.features.mcp.finding import ServerLine, finder_specs
-from agent_tui.features.mcp.library import prompt_arguments, prompt_text
+from agent_tui.features.mcp.library import ServerPrompt, prompt_arguments, prompt_text
 from agent_tui.features.mcp.remote_tools import RemoteTool
 from agent_tui.features.mcp.results import call_output
 from agent_tui.features.mcp.server import McpServer, ServerContext, ServerState
@@ -19,8 +19,8 @@ from agent_tui.features.mcp.sources import ServerSources
 from agent_tui.features.mcp.toolbox import CombinedToolbox
 from agent_tui.messages import JsonObject
 from agent_tui.tools.base import Toolbox, ToolOutput
-from agent_tui.tools.server_form import Elicitation, FormFiller
-from agent_tui.tools.server_offer import ServerOffer, ServerPrompt
+from agent_tui.tools.form import Elicitation, FormFiller
+from agent_tui.tools.server_offer import ServerOffer
 from agent_tui.tools.server_spec import ServerSpec
 from agent_tui.tools.shorten import OutputLimits
 from agent_tui.tools.tool_servers import ToolServers

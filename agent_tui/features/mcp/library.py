@@ -15,7 +15,6 @@ from agent_tui.features.mcp.results import content_texts
 from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.safe_text import strip_control_characters
 from agent_tui.tool_names import REMOTE_PREFIX
-from agent_tui.tools.server_offer import PromptArgument, ServerPrompt
 
 _MAX_WORDS: Final = 200
 _MAX_INSTRUCTIONS: Final = 2_000
@@ -24,6 +23,7 @@ _MAX_ARGUMENTS: Final = 20
 _MAX_LISTED: Final = 200
 _READ_RESOURCE: Final = "read_resource"
 _IN_NAMES = re.compile(r"[\w-]")
+_NOT_IN_NAMES = re.compile(r"[^\w-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,34 @@ def introduction(result: JsonObject) -> Introduction:
         instructions,
         frozenset(capabilities) if isinstance(capabilities, dict) else frozenset(),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class PromptArgument:
+    """One argument of a prompt."""
+
+    name: str
+    is_required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPrompt:
+    """A prompt; `own_name` is the server's name for it."""
+
+    server: str
+    own_name: str
+    description: str
+    arguments: tuple[PromptArgument, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What the user types after the slash: ``server:prompt``."""
+        return f"{self.server}:{_NOT_IN_NAMES.sub('-', self.own_name)}".lower()
+
+    @property
+    def hint(self) -> str:
+        """Its arguments, shown as for commands."""
+        return " ".join(f"<{a.name}>" if a.is_required else f"[{a.name}]" for a in self.arguments)
 
 
 def prompt_arguments(prompt: ServerPrompt, text: str) -> Mapping[str, str]:

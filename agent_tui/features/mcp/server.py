@@ -23,6 +23,7 @@ from agent_tui.features.mcp.json_rpc import (
 from agent_tui.features.mcp.library import (
     Introduction,
     RemoteResource,
+    ServerPrompt,
     introduction,
     listing_result,
     parse_prompts,
@@ -36,10 +37,9 @@ from agent_tui.features.mcp.sources import expand_variables
 from agent_tui.messages import JsonObject
 from agent_tui.providers.log_file import ProcessLog
 from agent_tui.secret_text import mask_secrets
+from agent_tui.tools.form import DECLINED, FormFiller
 from agent_tui.tools.processes.environment import outside_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper, TalkingChild
-from agent_tui.tools.server_form import DECLINED, FormFiller
-from agent_tui.tools.server_offer import ServerPrompt
 from agent_tui.tools.server_spec import ServerSpec
 
 _MIN_SECRET_CHARS = 8

@@ -146,9 +146,10 @@ class PlainFront:
         """Send a message and run the turn to its end."""
         await self._run(self.runtime.submit(text))
 
-    async def send_typed(self, text: str) -> None:
-        """Send a message that is already visible on the terminal."""
-        await self._run(self.runtime.submit(text), typed=text)
+    async def send_read(self, text: str, *, is_shown: bool, is_pasted: bool) -> None:
+        """Send what was read from the terminal, and whether it shows it already."""
+        typed = () if is_pasted else None
+        await self._run(self.runtime.submit(text, typed=typed), typed=text if is_shown else "")
 
     async def _run(self, events: AsyncGenerator[AgentEvent, None], typed: str = "") -> None:
         self.agent.in_main(partial(self.narrator.begin, typed))

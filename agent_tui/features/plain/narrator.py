@@ -107,6 +107,8 @@ class ToolNarrator:
         self._own_command = self._own_output = ""
         if message.cancelled:
             self._voice.say("Stopped.")
+        elif message.jobs:
+            self._voice.say(f"It runs in the background: job {message.jobs[0].id}.")
         elif message.exit_code is None:
             self._voice.say(message.output)
         elif message.exit_code:
@@ -206,6 +208,10 @@ class Narrator:
                 self._tools.tell(event)
             case events.BashFinished() | events.ApprovalRequested() | events.ApprovalResolved():
                 self._tools.tell(event)
+            case events.FormOpened():
+                self._voice.end()
+            case events.FormClosed():
+                self.note_input()
             case events.TodosChanged():
                 self._plan(event.todos)
             case events.CompactionProgress():

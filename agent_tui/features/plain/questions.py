@@ -106,7 +106,7 @@ class Asker:
         if question.is_grave:
             self._hold_typed_ahead(choices)
         self.lines.line(f"Question: {_one_line(question.title)}")
-        self.lines.lines(f"{_INDENT}{fact.strip()}" for fact in question.facts if fact.strip())
+        self.lines.lines(f"{_INDENT}{fact.rstrip()}" for fact in question.facts if fact.strip())
         values = {choice.key: choice.value for choice in question.choices}
         prompt = f"{_choices_text(choices)}; Enter alone: {question.unanswered}: "
         try:
@@ -138,7 +138,12 @@ class Asker:
 
         If the listing allows it, returns text typed instead of a number.
         """
-        self.lines.line(f"{listing.title}:" if listing.choices else listing.empty)
+        if listing.is_grave:
+            self._hold_typed_ahead(
+                tuple((str(n), choice.label) for n, choice in enumerate(listing.choices, start=1))
+            )
+        colon = "" if listing.title.endswith((".", "?", ":")) else ":"
+        self.lines.line(f"{listing.title}{colon}" if listing.choices else listing.empty)
         for number, choice in enumerate(listing.choices, start=1):
             row = ", ".join(filter(None, (_one_line(choice.label), _one_line(choice.details))))
             self.lines.line(f"{number}. {row}")

@@ -14,10 +14,10 @@ from typing import TextIO, TypeVar
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.between_turns import BetweenTurns
 from agent_tui.commands.core.demo import own_demo
-from agent_tui.commands.core.forms import form_filler
+from agent_tui.commands.core.forms import form_filler, question_filler
+from agent_tui.commands.core.found_commands import CommandFinders
 from agent_tui.commands.core.front import CommandServices, has_model
 from agent_tui.commands.core.known_models import first_steps, trial_note
-from agent_tui.commands.core.prompt_commands import PromptFileCommands
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, load_commands
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.commands.sessions import continue_wait, open_session
@@ -137,9 +137,7 @@ class PlainSession:
         self._runtime = front.runtime
         self._options = options
         self._history = history
-        self._prompt_files = PromptFileCommands(
-            front.registry, front.runtime, front.services.servers, front.say
-        )
+        self._finders = CommandFinders(front.registry, front.runtime, front.services, front.say)
         self._is_leaving = False
         self._found: Future[tuple[AgentEvent, ...]] | None = None
 
@@ -196,6 +194,7 @@ class PlainSession:
         servers = self._front.services.servers
         servers.listen(self._front.say)
         servers.let_answer(form_filler(self._front))
+        self._runtime.let_answer(question_filler(self._front))
         await ask_about_started(self._front)
 
     async def _resume(self, ref: str) -> None:
@@ -252,11 +251,12 @@ class PlainSession:
             in_context = not text.startswith("!!")
             self._wait(front.run(self._runtime.run_bash(command, in_context=in_context)))
         elif self._wait(has_model(front)):
-            self._wait(front.send_typed(text) if is_on_terminal else front.send(text))
+            is_pasted = typed.is_pasted
+            self._wait(front.send_read(text, is_shown=is_on_terminal, is_pasted=is_pasted))
 
     async def _read_command(self, text: str) -> CalledCommand | UnknownCommand | None:
         if text.startswith("/"):
-            await self._prompt_files.refresh()
+            await self._finders.refresh()
         return self._front.registry.read(text)
 
     def _wait(self, work: Coroutine[None, None, ValueT]) -> ValueT:

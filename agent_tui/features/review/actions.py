@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.agent.runtime import AgentRuntime
@@ -23,22 +24,41 @@ from agent_tui.features.review.comments import (
     reviewed_entry,
 )
 from agent_tui.features.review.sources import ReviewLoader, name_of
-from agent_tui.features.review.staging import Staging
+from agent_tui.features.review.staging import Staging, read_index
 from agent_tui.messages import AssistantMessage, ToolResultMessage
+from agent_tui.regular_files import read_regular_file
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.entries import CustomEntry, Entry, MessageEntry, new_entry_id
 from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import FileVersion, Restore, RestorePlan
 from agent_tui.tools.files.versions import FILE, LINK, store_version, version_of
-from agent_tui.tools.git.command import GitSilentError, git_argv
-from agent_tui.tools.git.status import read_staged
+from agent_tui.tools.git.command import GitSilentError
+from agent_tui.tools.git.private_folder import argv_without_files
+from agent_tui.tools.git.status import git_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _TOOK_BACK = "(The user took this change in {name} back:\n{lines}Read the file again to edit it.)"
 _CALL_RUNS = "A call or a compaction is running, and may change files. Try again when it has ended."
 _NOT_AS_SHOWN = "This change is no longer as it was shown. Look at it again."
 _ANOTHER_KIND = "{name} was a file and is a link now, or the opposite: take all its changes back."
+
+
+@dataclass(frozen=True, slots=True)
+class CommitDraft:
+    """What a commit would have.
+
+    Attributes:
+        root: The top of the repository.
+        names: The staged files, relative to it.
+        listed: They as git lists them, such as ``new file: a.py``.
+        message: What git proposes as the message, such as that of a merge; empty for nothing.
+    """
+
+    root: Path
+    names: tuple[str, ...]
+    listed: tuple[str, ...]
+    message: str
 
 
 class ReviewActions:
@@ -128,17 +148,21 @@ class ReviewActions:
             raise AgentTuiError(_NOT_AS_SHOWN)
         is_gone = not wanted and change.before is None
         plan = await asyncio.to_thread(self._plan, fresh, None if is_gone else wanted)
+        what = "Hunk" if len(hunks) == 1 else "Hunks"
+        is_whole = is_gone or wanted == text_of(change.before)
+        shown = "" if is_whole else f"{what} taken back: {change.name}."
         lines = "".join(map(_quoted, (line for hunk in hunks for line in hunk.lines)))
         told = mask_values(
             _TOOK_BACK.format(name=change.name, lines=lines), runtime.services.secrets
         )
         if not runtime.is_busy:
-            return await runtime.files.carry_out(plan, tells_model=True, told=told)
+            return await runtime.files.carry_out(plan, tells_model=True, told=told, shown=shown)
         if runtime.is_compacting or has_open_calls(runtime.conversation.log.path_entries()):
             raise AgentTuiError(_CALL_RUNS)
-        events = await runtime.files.carry_out(plan, is_beside_turn=True)
+        events = await runtime.files.carry_out(plan, shown=shown, is_beside_turn=True)
         is_done = (await self._loader.reload(change)).after != fresh.after
-        return (*events, *(runtime.enqueue(told) if is_done else ()))
+        note = f"The model will be told: {change.name} taken back"
+        return (*events, *(runtime.tell_model(told, note) if is_done else ()))
 
     def _plan(self, fresh: FileChange, wanted: str | None) -> RestorePlan:
         conversation, path = self._runtime.conversation, fresh.path
@@ -176,31 +200,90 @@ class ReviewActions:
         except GitSilentError as error:
             raise AgentTuiError(f"Git did not stage it: {error}.") from error
 
-    async def staged(self) -> tuple[Path, list[str]]:
-        """The top of the repository, and the staged files.
+    async def unstage(self, change: FileChange, hunk: Hunk | None = None) -> None:
+        """Take a file or a `hunk` of it out of git's index, if it is there.
+
+        Args:
+            change: The file as it was shown, before its changes were taken back.
+            hunk: The hunk; None for all that the index has of the file.
 
         Raises:
-            AgentTuiError: Git does not run here.
+            AgentTuiError: Git does not run here or refuses, or the hunk cannot be unstaged alone.
+        """
+        root, name = await self._loader.place_in_git(change.path)
+        staging = Staging(self._keeper, root, self._environ)
+        try:
+            if hunk is not None:
+                await staging.unstage_hunk(name, change, hunk)
+            else:
+                await staging.unstage_files([name])
+        except GitSilentError as error:
+            raise AgentTuiError(f"Git did not unstage it: {error}.") from error
+
+    async def prepare_commit(self) -> CommitDraft:
+        """What a commit would have now, and what git proposes as its message.
+
+        Raises:
+            AgentTuiError: Git does not run here, nothing is staged, or a file is in conflict.
         """
         root = await self._loader.top_of(self._runtime.conversation.cwd)
         try:
-            files = await read_staged(self._keeper, root, self._environ)
+            files = await read_index(self._keeper, root, self._environ)
+            folder = await git_folder(self._keeper, root, self._environ)
         except GitSilentError as error:
             raise AgentTuiError(f"Git does not tell what is staged: {error}.") from error
-        return root, [name_of(root / file.name, root) for file in files]
+        undecided = [name_of(root / one.name, root) for one in files if one.is_in_conflict]
+        if undecided:
+            raise AgentTuiError(
+                f"Not committed: {undecided[0]} is in conflict.",
+                "Resolve it, then stage it with git add.",
+            )
+        names = tuple(name_of(root / one.name, root) for one in files)
+        is_merge = (folder / "MERGE_HEAD").exists()
+        if not names and not is_merge:
+            raise AgentTuiError("Nothing is staged.", "s stages a hunk or a file.")
+        message = await asyncio.to_thread(_proposed_message, folder)
+        listed = tuple(f"{file.act}: {name}" for file, name in zip(files, names, strict=True))
+        return CommitDraft(root, names, listed, message)
 
     def commit_argv(self, root: Path, message: Path) -> tuple[str, ...]:
-        """The command that commits; in a folder that is not trusted, without hooks."""
+        """The command that commits; in a folder that is not trusted, without hooks.
+
+        Args:
+            root: The top of the repository.
+            message: The file with the message; beside it, an empty folder is made for git.
+
+        Raises:
+            AgentTuiError: There is no repository.
+        """
         trust = self._runtime.services.trust
         options = ("--cleanup=strip", "-F", str(message))
         if trust.state_of(trust.folder_to_ask_about(root)) == "trusted":
             return ("git", "commit", *options)
         settings = ("commit.gpgSign=false", "gc.auto=0", "maintenance.auto=false")
-        return git_argv("commit", *options, settings=settings)
+        empty = message.with_name("empty")
+        empty.mkdir()
+        try:
+            return argv_without_files(
+                root, self._environ, empty, "commit", *options, settings=settings
+            )
+        except GitSilentError as error:
+            raise AgentTuiError(f"Git does not commit: {error}.") from error
 
     @property
     def _environ(self) -> Mapping[str, str]:
         return self._runtime.services.person_environ
+
+
+def _proposed_message(folder: Path) -> str:
+    """The message that git prepared in its `folder` for a merge, a revert or a squash."""
+    for name in ("MERGE_MSG", "SQUASH_MSG"):
+        try:
+            text = read_regular_file(folder / name).decode("utf-8", "replace")
+        except OSError:
+            continue
+        return "\n".join(line for line in text.splitlines() if not line.startswith("#")).strip()
+    return ""
 
 
 def _mode_for(change: FileChange, content: bytes, present: int) -> int:

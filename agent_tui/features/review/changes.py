@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
+from itertools import groupby
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -12,11 +13,16 @@ from agent_tui.tools.files.diffs import before_diff
 
 Side: TypeAlias = Literal["old", "new"]
 Sign: TypeAlias = Literal[" ", "-", "+"]
+_Opcode: TypeAlias = tuple[Literal["replace", "delete", "insert", "equal"], int, int, int, int]
 
 _CONTEXT = 3
 _MOST_COMPARED = 20_000
-"""Lines; difflib takes more than linear time. Beyond, all between the first and the last difference
-is one hunk."""
+"""Lines; comparing takes more than linear time. Beyond, all between the first and the last
+difference is one hunk."""
+
+_MOST_FOR_DIFFLIB = 2_000
+"""Lines; its differences read better, but it takes seconds for a large file with many of them.
+Beyond, the longest common subsequence decides."""
 
 _LEAST_ALIKE = 0.5
 """Share of their lines that a removed and an added file have in common if one became the other, as
@@ -223,16 +229,7 @@ def _grouped(
         head: How many lines both begin with.
         tail: How many they end with.
     """
-    groups = [
-        [
-            ("equal", 0, head, 0, head),
-            ("replace", head, len(old) - tail, head, len(new) - tail),
-            ("equal", len(old) - tail, len(old), len(new) - tail, len(new)),
-        ]
-    ]
-    if len(old) + len(new) <= _MOST_COMPARED:
-        groups = SequenceMatcher(None, old, new).get_grouped_opcodes(_CONTEXT)
-    for group in groups:
+    for group in _Grouper(_opcodes(old, new, head, tail)).get_grouped_opcodes(_CONTEXT):
         lines: list[HunkLine] = []
         for tag, a, b, c, d in group:
             if tag == "equal":
@@ -244,6 +241,50 @@ def _grouped(
                 lines += (HunkLine("-", old[n], above + n + 1, 0) for n in range(a, b))
                 lines += (HunkLine("+", new[n], 0, above + n + 1) for n in range(c, d))
         yield tuple(lines)
+
+
+class _Grouper(SequenceMatcher[str]):
+    """Groups differences that are known."""
+
+    def __init__(self, opcodes: list[_Opcode]) -> None:
+        super().__init__(None, "", "")
+        self._opcodes = opcodes
+
+    def get_opcodes(self) -> list[_Opcode]:
+        """The differences."""
+        return self._opcodes
+
+
+def _opcodes(old: Sequence[str], new: Sequence[str], head: int, tail: int) -> list[_Opcode]:
+    """How `new` comes from `old`, as difflib says it; for the arguments see `_grouped`."""
+    size = len(old) + len(new)
+    if size > _MOST_COMPARED:
+        return [
+            ("equal", 0, head, 0, head),
+            ("replace", head, len(old) - tail, head, len(new) - tail),
+            ("equal", len(old) - tail, len(old), len(new) - tail, len(new)),
+        ]
+    if size <= _MOST_FOR_DIFFLIB:
+        return SequenceMatcher(None, old, new).get_opcodes()
+    from rapidfuzz.distance import LCSseq  # only for a large file
+
+    opcodes: list[_Opcode] = []
+    for is_equal, steps in groupby(LCSseq.opcodes(old, new), lambda step: step.tag == "equal"):
+        group = [*steps]
+        first, last = group[0], group[-1]
+        tag = "equal" if is_equal else "replace"
+        place = first.src_start, last.src_end, first.dest_start, last.dest_end
+        opcodes.append((tag, *place))
+    return opcodes
+
+
+def function_above(old: Sequence[str], hunk: Hunk) -> str:
+    """The line that git shows in the heading of `hunk`, which tells the function; empty for none.
+
+    It is the nearest line above that begins with a letter, ``_`` or ``$``.
+    """
+    above = reversed(old[: hunk.old_start])
+    return next((line.strip() for line in above if line[0].isalpha() or line[0] in "_$"), "")
 
 
 def without_hunk(after: str, hunk: Hunk) -> str | None:

@@ -1,5 +1,6 @@
 """``/diff`` shows changes, ``/comment`` comments on them, ``/review`` has a helper review them."""
 
+import asyncio
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,10 +16,14 @@ from agent_tui.features.review.comments import Comment, CommentState, ReviewStat
 from agent_tui.features.review.helper import review_by_helper
 from agent_tui.features.review.sources import Review, ReviewLoader
 from agent_tui.safe_text import safe_text
+from agent_tui.tools.git.status import nearest_git
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 if TYPE_CHECKING:  # a run without the screen imports no Textual
     from textual.screen import Screen
+
+_SHOWN_AFTER_S = 0.5
+"""Seconds after which the screen opens, although the changes are not all read."""
 
 _HINT = "[session | git | A..B | file]"
 _WHAT = (
@@ -34,18 +39,27 @@ _PLACE = re.compile(r"(.+?):(\d+)(?:-(\d+))?\s+(.+)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class ReviewPage:
-    """A review for fronts: a screen, or rows."""
+    """A review for fronts: a screen, or rows.
+
+    Attributes:
+        front: Where it is shown.
+        loader: Finds the changes again.
+        actions: Acts on them.
+        review: What is shown first.
+        reading: Reads what is shown then; None if `review` is complete.
+    """
 
     front: Front
     loader: ReviewLoader
     actions: ReviewActions
     review: Review
+    reading: asyncio.Task[Review] | None = None
 
     def make_screen(self) -> "Screen[None]":
         """The screen."""
         from agent_tui.features.review.screen import ReviewScreen
 
-        return ReviewScreen(self.front, self.loader, self.actions, self.review)
+        return ReviewScreen(self.front, self.loader, self.actions, self.review, self.reading)
 
     async def page(self) -> Page:
         """The files with numbered hunks, and the comments."""
@@ -60,8 +74,18 @@ class ReviewPage:
 )
 async def diff(front: Front, argument: str) -> None:
     """Show changes, comment on them, take them back, stage and commit them."""
+    what = argument.strip()
     with _loading(front) as (loader, actions):
-        found = await loader.load(argument.strip())
+        reading = asyncio.create_task(loader.load(what))
+        try:
+            await asyncio.wait((reading,), timeout=_SHOWN_AFTER_S if front.screen else None)
+            if not reading.done():
+                begun = Review(what, what, (), ReviewState(), is_read=False)
+                await front.show(ReviewPage(front, loader, actions, begun, reading))
+                return
+            found = reading.result()
+        finally:
+            reading.cancel()
         if found.changes or found.state.unsent():
             await front.show(ReviewPage(front, loader, actions, found))
         else:
@@ -71,7 +95,7 @@ async def diff(front: Front, argument: str) -> None:
 @command(
     _HINT,
     completions=lambda _front: _WHAT,
-    refusal="The review cannot start while something runs. /abort stops it.",
+    refusal="The review cannot start while something runs. Esc or /abort stops it.",
     takes_path=True,
     gives_way=True,
 )
@@ -128,7 +152,10 @@ async def _send(front: Front, actions: ReviewActions, state: ReviewState) -> Non
 
 
 def _say_nothing(front: Front, found: Review) -> None:
-    other = " /diff git shows what is not committed." if found.what == "session" else ""
+    runtime = front.runtime
+    has_git = nearest_git(runtime.conversation.cwd, runtime.services.person_environ) is not None
+    is_session = found.what == "session" and has_git
+    other = " /diff git shows what is not committed." if is_session else ""
     left_out = f" {found.left_out}" if found.left_out else ""
     front.say(f"Nothing changed {found.title}.{other}{safe_text(left_out, keep_newlines=False)}")
 

@@ -14,8 +14,12 @@ COMMENT: Final = "review_comment"
 REVIEWED: Final = "review_mark"
 """Custom types of entries. The newest entry about a comment or a file counts."""
 
-CommentState: TypeAlias = Literal["found", "open", "sent", "resolved", "dropped"]
-"""``found``: by a helper, and the user has not decided; ``open``: sent with the next message."""
+CommentState: TypeAlias = Literal["found", "open", "sent", "resolved", "dropped", "draft"]
+"""``found``: by a helper, and the user has not decided; ``open``: sent with the next message;
+``draft``: the user has not finished it."""
+
+DRAFT: Final = "-draft"
+"""The end of the id of an unfinished change of a comment."""
 
 _CONTEXT = 3
 _MOST_LINES = 40
@@ -28,7 +32,8 @@ class Comment(Stored):
 
     ``line`` is the number of the first of ``lines``, from 1, on its ``side`` of the change; without
     lines, it is about the whole file. ``above`` and ``below`` are the lines around them. ``by`` is
-    empty for the user's own.
+    empty for the user's own. ``source`` names the changes if the lines are not those of the present
+    file, such as those of a commit or those before the change.
     """
 
     id: str
@@ -41,6 +46,7 @@ class Comment(Stored):
     text: str = ""
     by: str = ""
     state: CommentState = "open"
+    source: str = ""
 
     @property
     def place(self) -> str:
@@ -88,6 +94,19 @@ class ReviewState:
     def shown(self) -> list[Comment]:
         """The comments that are not dropped."""
         return [one for one in self.comments.values() if one.state != "dropped"]
+
+    def draft_like(self, comment: Comment) -> Comment | None:
+        """The unfinished comment on the lines of `comment`, or the unfinished change of it."""
+        if (changed := self.comments.get(comment.id + DRAFT)) and changed.state == "draft":
+            return changed
+        about = comment.path, comment.side, comment.lines
+        found = [
+            one
+            for one in self.comments.values()
+            if one.state == "draft" and (one.path, one.side, one.lines) == about
+            if not one.id.endswith(DRAFT)
+        ]
+        return min(found, key=lambda one: abs(one.line - comment.line), default=None)
 
     def unsent(self) -> list[Comment]:
         """The comments for the next message, by file and line."""

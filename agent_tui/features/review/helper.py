@@ -79,13 +79,15 @@ async def review_by_helper(runtime: AgentRuntime, review: Review, emit: Emit) ->
     found = list(read_findings(answer, review.changes))
     taken = set(review.state.comments)
     for one in found:
-        comment = _comment_of(one, new_entry_id(taken))
+        comment = _comment_of(one, new_entry_id(taken), review.source_of("new"))
         taken.add(comment.id)
         runtime.conversation.log.append(comment_entry(comment))
     spent = f" ({cost})" if cost else ""
     if found:
         shown = count_text(len(found), "finding")
-        emit(Notice("info", f"The helper has {shown}{spent}. /diff shows them: a keeps, d drops."))
+        where = f"/diff {'' if review.what == 'last' else review.what}".rstrip()
+        told = f"The helper has {shown}{spent}. {where} shows them: a keeps, d drops."
+        emit(Notice("info", told))
     else:
         emit(Notice("info", f"The helper found nothing to point at{spent}: {answer.strip()}"))
     emit(TurnFinished("done"))
@@ -129,6 +131,7 @@ def review_task(review: Review, window: int) -> str:
         )
         shown = diff if left >= 0 else _LEFT_OUT
         parts.append("\n".join(filter(None, (head, change.note, shown))))
+    parts += filter(None, (review.left_out,))
     return _TASK.format(title=review.title, files="\n".join(parts))
 
 
@@ -161,7 +164,7 @@ def _without_open_marks(text: str) -> str:
     return text
 
 
-def _comment_of(found: Finding, comment_id: str) -> Comment:
+def _comment_of(found: Finding, comment_id: str, source: str) -> Comment:
     """The comment; its text names lines that the file does not have."""
     comment = Comment(id=comment_id, path=found.name, text=found.text)
     if found.change is not None:
@@ -170,4 +173,4 @@ def _comment_of(found: Finding, comment_id: str) -> Comment:
         lines = f"Lines {found.first}-{found.last}" if found.last > found.first else ""
         text = f"{lines or f'Line {found.first}'}: {found.text}"
         comment = comment.model_copy(update={"text": text})
-    return comment.model_copy(update={"by": _BY, "state": "found"})
+    return comment.model_copy(update={"by": _BY, "state": "found", "source": source})

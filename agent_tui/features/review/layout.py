@@ -1,6 +1,6 @@
 """The rows of a review in order: files, hunks, lines and comments. Pure."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Literal, TypeAlias
@@ -50,6 +50,8 @@ def lay_out(
     *,
     is_split: bool,
     left_out: str = "",
+    is_read: bool = True,
+    sources: Mapping[Side, str] = {"new": "", "old": ""},
 ) -> list[Item]:
     """All items in order.
 
@@ -59,14 +61,18 @@ def lay_out(
         folded: Names of files whose hunks are not shown.
         is_split: Whether old and new lines are side by side.
         left_out: What changed and is not shown; empty for nothing.
+        is_read: Whether all changes are known.
+        sources: The `Comment.source` that comments have on lines of each side.
     """
+    if not is_read:
+        return [Item("note", text="Reading the changes…")]
     items: list[Item] = []
     comments = state.shown()
     for number, change in enumerate(changes):
         items.append(Item("file", number))
         if change.name not in folded:
             own = [one for one in comments if one.path == change.name]
-            items += _file_items(number, change, own, is_split)
+            items += _file_items(number, change, own, is_split, sources)
     if not changes:
         items.append(Item("note", text="Nothing changed here."))
     if left_out:
@@ -74,14 +80,18 @@ def lay_out(
     known = {change.name for change in changes}
     if left := [one for one in comments if one.path not in known and one.state != "resolved"]:
         items.append(Item("note", text="Comments on files that are not among these changes"))
-        items += (Item("comment", comment=one, is_changed=True) for one in left)
+        items += (Item("comment", comment=one) for one in left)
     return items
 
 
 def _file_items(
-    number: int, change: FileChange, comments: Sequence[Comment], is_split: bool
+    number: int,
+    change: FileChange,
+    comments: Sequence[Comment],
+    is_split: bool,
+    sources: Mapping[Side, str],
 ) -> Iterator[Item]:
-    placed = _place_all(change, comments)
+    placed = _place_all(change, comments, sources)
     shown = {
         (side, line)
         for hunk in change.hunks
@@ -109,7 +119,10 @@ def _number(line: HunkLine, side: Side) -> int:
     return line.old if side == "old" else line.new
 
 
-def _place_all(change: FileChange, comments: Sequence[Comment]) -> list[_Placed]:
+def _place_all(
+    change: FileChange, comments: Sequence[Comment], sources: Mapping[Side, str]
+) -> list[_Placed]:
+    """Where comments lie; one on lines of other changes lies nowhere if they are not here."""
     sides: set[Side] = {comment.side for comment in comments}
     lines = {side: change.lines(side) for side in sides}
     found: list[_Placed] = []
@@ -117,7 +130,12 @@ def _place_all(change: FileChange, comments: Sequence[Comment]) -> list[_Placed]
         place = place_comment(comment, lines[comment.side])
         size = 1 if place.is_changed else len(comment.lines)
         last = place.line + size - 1 if place.line else 0
-        found.append(_Placed(comment, last, place.is_changed))
+        is_elsewhere = place.is_changed and comment.source != sources[comment.side]
+        found.append(
+            _Placed(comment, 0, is_changed=False)
+            if is_elsewhere
+            else _Placed(comment, last, place.is_changed)
+        )
     return found
 
 

@@ -3,8 +3,8 @@
 import asyncio
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -14,24 +14,31 @@ from agent_tui.cli.folders import worktree_records
 from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.features.review.changes import (
     FileChange,
+    Side,
     file_change,
     pair_renames,
     with_present,
 )
 from agent_tui.features.review.comments import ReviewState, read_state
-from agent_tui.features.review.staging import find_staged, read_checked_out
+from agent_tui.features.review.edit_history import file_edits, find_changed_files
+from agent_tui.features.review.staging import (
+    FileStatus,
+    IndexMark,
+    mark_hunks,
+    read_checked_out,
+    read_index,
+)
 from agent_tui.messages import UserMessage
-from agent_tui.regular_files import read_regular_file
-from agent_tui.safe_paths import is_folder, path_from, real_path, resolve_path
+from agent_tui.regular_files import read_at
+from agent_tui.safe_paths import is_folder, open_folder, path_from, real_path, resolve_path
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.replay.file_changes import FileVersion, changes_here
 from agent_tui.tools.files.diffs import before_diff
-from agent_tui.tools.files.edit_history import file_edits, find_changed_files
 from agent_tui.tools.files.versions import FILE, LINK, PROGRAM, TOO_LARGE
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
 from agent_tui.tools.git.status import (
     diff_trees,
-    read_staged,
+    git_folder,
     read_work_tree,
     top_folder,
 )
@@ -40,6 +47,8 @@ from agent_tui.tools.git.worktree_records import main_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _MOST_FILE_BYTES: Final = 5_000_000
+_ONLY_IN_INDEX: Final = "changed in git's index alone"
+_AS_COMMITTED: Final = "as in the last commit"
 _UNREADABLE: Final = "cannot be read"
 _NOT_STORED: Final = "the earlier content was not stored"
 _MOST_NAMED = 5
@@ -60,9 +69,10 @@ class Review:
         changes: The files.
         state: Comments and marks.
         is_present: Whether the changed files are as they are in the folder now.
-        staged: The hunks that are staged, by the names of their files and their keys; of a file
-            without hunks, an empty key.
+        in_index: What git's index has of files and hunks, by the names of the files and the keys of
+            the hunks; the key of a file is empty. Files that are not shown are part of it.
         left_out: What changed and is not shown; empty for nothing.
+        is_read: Whether the changes are known; otherwise they are still read.
     """
 
     what: str
@@ -70,8 +80,15 @@ class Review:
     changes: tuple[FileChange, ...]
     state: ReviewState
     is_present: bool = True
-    staged: frozenset[tuple[str, str]] = frozenset()
+    in_index: Mapping[tuple[str, str], IndexMark] = field(
+        default_factory=dict[tuple[str, str], IndexMark]
+    )
     left_out: str = ""
+    is_read: bool = True
+
+    def source_of(self, side: Side) -> str:
+        """What a comment on a line of this side keeps as its `Comment.source`."""
+        return "" if self.is_present and side == "new" else self.what
 
 
 class ReviewLoader:
@@ -80,11 +97,15 @@ class ReviewLoader:
     Args:
         runtime: Has the conversation.
         keeper: Starts git.
+
+    Attributes:
+        index_file: The file of git's index that was read last; None without one.
     """
 
     def __init__(self, runtime: AgentRuntime, keeper: ProcessKeeper) -> None:
         self._runtime = runtime
         self._keeper = keeper
+        self.index_file: Path | None = None
         self._made: dict[Path, tuple[object, FileChange]] = {}
 
     async def load(self, what: str) -> Review:
@@ -99,30 +120,66 @@ class ReviewLoader:
             AgentTuiError: Git cannot tell, or there is no such worktree.
         """
         review = await self._load(what)
-        if not (review.is_present and review.changes):
+        if not review.is_present:
             return review
         try:
-            return replace(review, staged=await self._staged(review))
+            return await self._with_index(review)
         except (AgentTuiError, GitSilentError):
             return review  # there is no repository, or git may not run in it
 
-    async def _staged(self, review: Review) -> frozenset[tuple[str, str]]:
-        root, _ = await self.place_in_git(review.changes[0].path)
-        files = await read_staged(self._keeper, root, self._environ)
-        ids = [one for file in files for one in (file.before_id, file.after_id) if one]
+    async def _with_index(self, review: Review) -> Review:
+        """`review` with what git's index has, also of files that it does not show."""
+        cwd = self._runtime.conversation.cwd
+        if review.changes:
+            root, _ = await self.place_in_git(review.changes[0].path)
+        else:
+            root = await self.top_of(cwd)
+        self.index_file = await git_folder(self._keeper, root, self._environ) / "index"
+        files = await read_index(self._keeper, root, self._environ)
+        ids = [one for file in files for one in (file.head_id, file.index_id) if one.strip("0")]
         blobs = await read_blobs(self._keeper, root, ids, self._environ)
-        by_path = {root / file.name: file for file in files}
-        staged: set[tuple[str, str]] = set()
-        for change in review.changes:
-            if (file := by_path.get(change.path)) is None:
+        changes = review.changes
+        if review.what == "git":
+            changes += tuple(self._as_committed(changes, root, files))
+        by_path = {_in_real_folder(one.path): one for one in changes}
+        renamed = {_in_real_folder(one.was_path): one for one in changes if one.was_path}
+        marks: dict[tuple[str, str], IndexMark] = {}
+        staged: list[str] = []
+        undecided: list[str] = []
+        for file in files:
+            if file.mark is None:
                 continue
+            if (change := by_path.get(root / file.name)) is None:
+                if (moved := renamed.get(root / file.name)) is not None:
+                    marks.setdefault((moved.name, ""), "partly staged")
+                    continue
+                name = name_of(root / file.name, cwd)
+                (undecided if file.is_in_conflict else staged).append(name)
+                marks[name, ""] = file.mark
+                continue
+            marks[change.name, ""] = file.mark
             head, index = [
                 await self._as_checked_out(root, file.name, blob, blobs, change.after)
-                for blob in (file.before_id, file.after_id)
+                for blob in (file.head_id, file.index_id)
             ]
-            keys = find_staged(change, index, head) if change.hunks else ("",)
-            staged |= {(change.name, key) for key in keys}
-        return frozenset(staged)
+            hunks = mark_hunks(change, index, head) if not file.is_in_conflict else ()
+            marks |= {(change.name, key): mark for key, mark in hunks}
+        others = _others_words("Staged", staged), _others_words("In conflict", undecided)
+        notes = filter(None, (review.left_out, *others))
+        changes = tuple(sorted(changes, key=lambda one: one.name))
+        return replace(review, changes=changes, in_index=marks, left_out=" ".join(notes))
+
+    def _as_committed(
+        self, changes: Sequence[FileChange], root: Path, files: Sequence[FileStatus]
+    ) -> Iterator[FileChange]:
+        """The files in conflict that are as in the last commit, so not among `changes`."""
+        shown = {_in_real_folder(one.path) for one in changes}
+        for file in files:
+            path = root / file.name
+            if file.is_in_conflict and path not in shown:
+                content, note = read_present(path)
+                if content is not None:
+                    yield self._change(path, content, content, note or _AS_COMMITTED)
 
     async def _as_checked_out(
         self,
@@ -160,6 +217,9 @@ class ReviewLoader:
         if what not in ("", "session"):
             wanted = what.lower()
             changes = tuple(one for one in changes if wanted in one.name.lower())
+            if not changes and not resolve_path(what, self._runtime.conversation.cwd).exists():
+                why = f"No branch, commit or changed file has the name {what}."
+                raise UsageError(why, "/diff git shows what is not committed.")
             return Review(what, f"{_SESSION}, {what}", changes, state)
         return Review("session", _SESSION, changes, state)
 
@@ -204,7 +264,7 @@ class ReviewLoader:
         """
         there = next(folder for folder in path.parents if is_folder(folder))
         root = await self.top_of(there)
-        real = real_path(path.parent) / path.name
+        real = _in_real_folder(path)
         if not real.is_relative_to(root):
             raise AgentTuiError(f"{path} is not in the repository {root}.")
         return root, real.relative_to(root).as_posix()
@@ -255,6 +315,8 @@ class ReviewLoader:
             if blob and before is None:
                 note = note or _NOT_STORED
             note = note or _mode_words(mode, _mode_at(path))
+            if before == after and name in tree.staged and not start:
+                note = note or _ONLY_IN_INDEX
             if before != after or note:
                 made = await asyncio.to_thread(self._change, path, before, after, note, mode)
                 found.append(made)
@@ -340,17 +402,27 @@ def _silent(root: Path, error: GitSilentError) -> AgentTuiError:
 
 
 def _left_out_words(names: Sequence[str]) -> str:
-    if not names:
-        return ""
-    shown = ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
-    return f"Not shown: changes in submodules and other repositories ({shown})."
+    what = "Not shown: changes in submodules and other repositories"
+    return f"{what} ({_some_of(names)})." if names else ""
+
+
+def _others_words(what: str, names: Sequence[str]) -> str:
+    return f"{what}, but not among these changes: {_some_of(names)}." if names else ""
+
+
+def _in_real_folder(path: Path) -> Path:
+    return real_path(path.parent) / path.name
+
+
+def _some_of(names: Sequence[str]) -> str:
+    return ", ".join(names[:_MOST_NAMED]) + (", ..." if len(names) > _MOST_NAMED else "")
 
 
 def _last_message(entries: Sequence[Entry]) -> int:
-    """The index of the user's last message; 0 if there is none."""
+    """The index of the user's last message that started a turn; 0 if there is none."""
     for number in range(len(entries) - 1, -1, -1):
         match entries[number]:
-            case MessageEntry(message=UserMessage(), pulled_from=None):
+            case MessageEntry(message=UserMessage(is_steering=None), pulled_from=None):
                 return number
             case _:
                 pass
@@ -358,22 +430,25 @@ def _last_message(entries: Sequence[Entry]) -> int:
 
 
 def name_of(path: Path, cwd: Path) -> str:
-    """`path` as users and the model read it; bytes that are no text are written as ``\\xff``."""
-    name = path_from(path, real_path(cwd))
-    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+    """`path` as users and the model read it."""
+    return path_from(path, real_path(cwd))
 
 
 def read_present(path: Path) -> tuple[bytes | None, str]:
-    """The file at `path`, of a link its target, None if there is none; and why it is not read."""
+    """The file at `path`, of a link its target, None if there is none; and why it is not read.
+
+    What is behind a link on the way does not exist: a command may have put it there.
+    """
     try:
-        status = path.lstat()
-        if stat.S_ISLNK(status.st_mode):
-            return os.fsencode(path.readlink()), ""
-        if not stat.S_ISREG(status.st_mode):
-            return None, "not a regular file"
-        if status.st_size > _MOST_FILE_BYTES:
-            return None, TOO_LARGE
-        return read_regular_file(path), ""
+        with open_folder(path.parent) as folder:
+            status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
+                return os.fsencode(os.readlink(path.name, dir_fd=folder)), ""
+            if not stat.S_ISREG(status.st_mode):
+                return None, "not a regular file"
+            if status.st_size > _MOST_FILE_BYTES:
+                return None, TOO_LARGE
+            return read_at(folder, path.name, _MOST_FILE_BYTES)[0], ""
     except (FileNotFoundError, NotADirectoryError):
         return None, ""
     except (OSError, ValueError):
@@ -429,7 +504,8 @@ def _edited_changes(
 
 def _mode_at(path: Path) -> int:
     try:
-        status = path.lstat()
+        with open_folder(path.parent) as folder:
+            status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
     except (OSError, ValueError):
         return 0
     if stat.S_ISLNK(status.st_mode):
@@ -441,5 +517,7 @@ def _mode_words(before: int, after: int) -> str:
     """What became of the mode; empty if nothing, or if the file is new or gone."""
     if not before or not after or before == after:
         return ""
+    if (before, after) == (PROGRAM, FILE):
+        return "no longer executable"
     names = {FILE: "a file", PROGRAM: "executable", LINK: "a link"}
     return f"now {names.get(after, 'of another kind')}"

@@ -4,28 +4,31 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.features.review.changes import FileChange, Hunk, split_lines, text_of
 from agent_tui.features.review.hunk_places import HunkPlace, place_hunks, switch_place
+from agent_tui.safe_paths import show_name
 from agent_tui.tools.files.versions import FILE, PROGRAM
-from agent_tui.tools.git.command import ask_git, git_argv, order_git
-from agent_tui.tools.git.status import without_filters
+from agent_tui.tools.git.private_folder import (
+    ask_about_files,
+    change_files,
+    change_index,
+    stage_files,
+)
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
-_STATUS: Final = (
-    *("--porcelain=v2", "-z", "--untracked-files=all", "--no-renames"),
-    *("--ignore-submodules=dirty", "--"),
-)
+IndexMark: TypeAlias = Literal["staged", "partly staged", "conflict"]
+"""What git's index has of a file or a hunk, compared with the last commit and the work tree."""
+
+_STATUS: Final = ("status", "--porcelain=v2", "-z", "--no-renames")
 _MOST_BYTES = 20_000_000
 _WHOLE: Final = "s on the file's name stages the whole file."
 _NO_CHANGE: Final = "Git sees no change of {name} since the last commit, or ignores it."
 _IN_CONFLICT: Final = "{name} is in conflict. Resolve it, then stage it with git add."
 _NOT_IN_INDEX: Final = "Git's index does not have this file, so one hunk cannot be staged alone."
-_OTHER_LINES: Final = (
-    "Git's index has other lines there, so this hunk cannot be staged alone: use git add -p."
-)
+_OTHER_LINES: Final = "Git's index has other lines there, so this hunk cannot be staged alone."
 _COMMITTED: Final = "This hunk is in the last commit already."
 _CONVERTED: Final = "Git converts this file when it stores it, so one hunk cannot be staged alone."
 
@@ -37,6 +40,7 @@ class FileStatus:
     Attributes:
         name: Its name, relative to the top folder.
         is_unstaged: Whether the file differs from the index.
+        is_staged: Whether the index differs from the last commit.
         is_in_conflict: Whether a merge left it undecided.
         modes: Those in the last commit, in the index and of the file; 0 where there is none.
         head_id: Its content in the last commit; empty or zeros for none.
@@ -45,10 +49,26 @@ class FileStatus:
 
     name: str
     is_unstaged: bool
+    is_staged: bool = False
     is_in_conflict: bool = False
     modes: tuple[int, ...] = ()
     head_id: str = ""
     index_id: str = ""
+
+    @property
+    def mark(self) -> IndexMark | None:
+        """What the index has of the file; None if it has what the last commit has."""
+        if self.is_in_conflict:
+            return "conflict"
+        if not self.is_staged:
+            return None
+        return "partly staged" if self.is_unstaged else "staged"
+
+    @property
+    def act(self) -> str:
+        """What a commit does with the file, in git's words."""
+        head, index, *_ = (*self.modes, 0, 0)
+        return "new file" if not head else "modified" if index else "deleted"
 
 
 class Staging:
@@ -68,7 +88,7 @@ class Staging:
     async def switch_files(self, names: Collection[str]) -> str:
         """Stage the files `names`, or unstage them if all is staged; returns what was done.
 
-        Git adds them: contents, kinds, modes and removals, through the filters that apply.
+        Git adds them: contents, kinds, modes and removals, through the user's filters.
 
         Raises:
             AgentTuiError: Nothing changed, or a file is in conflict.
@@ -77,10 +97,37 @@ class Staging:
         found = await self._status(names)
         unstaged = [one.name for one in found if one.is_unstaged]
         if unstaged:
-            await self._order("add", "-A", "--", *map(_pathspec, unstaged))
-            return "staged"
-        await self._order("reset", "-q", "--", *(_pathspec(one.name) for one in found))
+            await stage_files(self._keeper, self._root, self._environ, unstaged)
+            return "staged" if await self._read(names) else "unstaged"
+        await self.unstage_files(names)
         return "unstaged"
+
+    async def unstage_files(self, names: Collection[str]) -> None:
+        """Give the index what the last commit has of the files `names`.
+
+        Raises:
+            GitSilentError: Git refuses.
+        """
+        words = ("reset", "-q", "--", *map(_pathspec, names))
+        await change_index(self._keeper, self._root, self._environ, *words)
+
+    async def unstage_hunk(self, name: str, change: FileChange, hunk: Hunk) -> None:
+        """Take `hunk` of the file `name` out of the index, if it is there.
+
+        Raises:
+            AgentTuiError: The index cannot lose this hunk and nothing else.
+            GitSilentError: Git refuses.
+        """
+        found = [one for one in await self._read([name]) if one.is_staged]
+        if found and (not change.has_both or {*found[0].modes} - {0, FILE, PROGRAM}):
+            await self.unstage_files([name])
+        elif found:
+            index = await self._lines(found[0].index_id, name)
+            place = _place_of(hunk, change, index)
+            if index is None or place is None:
+                raise AgentTuiError(_OTHER_LINES, _WHOLE)
+            if place.is_applied:
+                await self._switch(name, found[0].modes[1], index, change, hunk, place)
 
     async def switch_hunk(self, name: str, change: FileChange, hunk: Hunk) -> str:
         """Stage `hunk` of the file `name`, or unstage it; returns what was done.
@@ -99,15 +146,26 @@ class Staging:
         index = await self._lines(status.index_id, name)
         place = _place_of(hunk, change, index)
         if index is None or place is None:
-            raise AgentTuiError(_OTHER_LINES)
+            raise AgentTuiError(_OTHER_LINES, _WHOLE)
         if place.is_applied:
             committed = await self._lines(status.head_id, name)
             in_commit = _place_of(hunk, change, committed)
             if in_commit is None or in_commit.is_applied:
-                raise AgentTuiError(_COMMITTED if in_commit else _OTHER_LINES)
-        lines = switch_place(index, change.lines("old"), change.lines("new"), hunk, place)
-        await self._write(name, status.modes[1], "".join(lines).encode("utf-8"))
+                raise AgentTuiError(*((_COMMITTED,) if in_commit else (_OTHER_LINES, _WHOLE)))
+        await self._switch(name, status.modes[1], index, change, hunk, place)
         return "unstaged" if place.is_applied else "staged"
+
+    async def _switch(
+        self,
+        name: str,
+        mode: int,
+        index: Sequence[str],
+        change: FileChange,
+        hunk: Hunk,
+        place: HunkPlace,
+    ) -> None:
+        lines = switch_place(index, change.lines("old"), change.lines("new"), hunk, place)
+        await self._write(name, mode, "".join(lines).encode("utf-8"))
 
     async def _status(self, names: Collection[str]) -> list[FileStatus]:
         """How git sees `names`; at least one of them differs.
@@ -115,15 +173,19 @@ class Staging:
         Raises:
             AgentTuiError: None does, or one is in conflict.
         """
-        argv = git_argv("status", *_STATUS, *map(_pathspec, names))
-        answer = await ask_git(self._keeper, argv, self._root, self._environ)
-        found = [one for one in _read_statuses(answer) if one.name in names]
-        first = os.fsencode(next(iter(names))).decode("utf-8", "backslashreplace")
+        found = await self._read(names)
+        first = show_name(next(iter(names)))
         if not found:
             raise AgentTuiError(_NO_CHANGE.format(name=first))
         if any(one.is_in_conflict for one in found):
             raise AgentTuiError(_IN_CONFLICT.format(name=first))
         return found
+
+    async def _read(self, names: Collection[str]) -> list[FileStatus]:
+        """How git sees those of `names` that differ."""
+        words = (*_STATUS, "--untracked-files=all", "--", *map(_pathspec, names))
+        answer = await ask_about_files(self._keeper, self._root, self._environ, *words)
+        return [one for one in _read_statuses(answer) if one.name in names]
 
     async def _lines(self, blob: str, name: str) -> list[str] | None:
         """The lines of a blob as git would check them out; None if it is no text."""
@@ -149,8 +211,19 @@ class Staging:
         await self._order("update-index", "-z", "--index-info", stdin=line)
 
     async def _order(self, *words: str, stdin: bytes | None = None) -> bytes:
-        argv = git_argv(*words)
-        return await order_git(self._keeper, argv, self._root, self._environ, stdin=stdin)
+        return await change_files(self._keeper, self._root, self._environ, *words, stdin=stdin)
+
+
+async def read_index(
+    keeper: ProcessKeeper, root: Path, environ: Mapping[str, str]
+) -> list[FileStatus]:
+    """The files that are staged or in conflict, by the state of the index. No filter runs.
+
+    Raises:
+        GitSilentError: Git cannot tell.
+    """
+    answer = await ask_about_files(keeper, root, environ, *_STATUS, "--untracked-files=no")
+    return [one for one in _read_statuses(answer) if one.mark is not None]
 
 
 async def read_checked_out(
@@ -163,17 +236,25 @@ async def read_checked_out(
     Raises:
         GitSilentError: Git cannot tell.
     """
-    settings = await without_filters(keeper, root, environ)
-    argv = git_argv("cat-file", "--filters", f"--path={name}", blob, settings=settings)
-    return await ask_git(keeper, argv, root, environ, most_bytes=_MOST_BYTES)
+    words = ("cat-file", "--filters", f"--path={name}", blob)
+    return await ask_about_files(keeper, root, environ, *words, most_bytes=_MOST_BYTES)
 
 
-def find_staged(change: FileChange, index: bytes | None, head: bytes | None) -> Iterator[str]:
-    """The keys of the hunks of `change` that the index has and the last commit does not."""
+def mark_hunks(
+    change: FileChange, index: bytes | None, head: bytes | None
+) -> Iterator[tuple[str, IndexMark]]:
+    """The keys of the hunks of `change` that the index has and the last commit does not.
+
+    A hunk is partly staged if the index has other lines there than before and after the change.
+    """
     places, committed = (_all_places(change, content) for content in (index, head))
     for hunk, place, before in zip(change.hunks, places, committed, strict=True):
-        if place is not None and place.is_applied and not (before and before.is_applied):
-            yield hunk.key
+        if before is not None and before.is_applied:
+            continue
+        if place is None and before is not None:
+            yield hunk.key, "partly staged"
+        elif place is not None and place.is_applied:
+            yield hunk.key, "staged"
 
 
 def _all_places(change: FileChange, content: bytes | None) -> Sequence[HunkPlace | None]:
@@ -206,8 +287,9 @@ def _read_statuses(answer: bytes) -> Iterator[FileStatus]:
                 letters, _, *fields, path = rest.split(b" ", 7)
                 modes = tuple(int(mode, 8) for mode in fields[:3])
                 ids = (one.decode("ascii") for one in fields[3:])
-                is_unstaged = not letters.endswith(b".")
-                yield FileStatus(os.fsdecode(path), is_unstaged, False, modes, *ids)
+                is_staged, is_unstaged = (letter != "." for letter in letters.decode("ascii"))
+                name = os.fsdecode(path)
+                yield FileStatus(name, is_unstaged, is_staged, False, modes, *ids)
             case b"u":
                 path = rest.split(b" ", 9)[-1]
                 yield FileStatus(os.fsdecode(path), is_unstaged=True, is_in_conflict=True)

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, zip_longest
-from typing import TypeAlias
+from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -16,7 +16,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from agent_tui.commands.core.short_words import count_text
-from agent_tui.features.review.changes import FileChange, Hunk, Side
+from agent_tui.features.review.changes import FileChange, Hunk, Side, function_above
 from agent_tui.features.review.comments import Comment
 from agent_tui.features.review.layout import Item, lay_out
 from agent_tui.features.review.sources import Review
@@ -33,19 +33,66 @@ SPLIT_COLUMNS = 140
 _MOST_COLOURED_CHARS = 400_000
 """Of one file; a larger one has no colours of its language."""
 
+_ABOVE_HEADING = 2
+"""Rows that stay in sight above a file or a hunk that a key goes to."""
+
+_MOST_LIST_CELLS, _LIST_EDGE = 36, 3
+"""Cells of the list of files, and of its border with a scrollbar."""
+
+_MOST_QUOTED = 3
+"""Lines of code above a comment that is not at its lines."""
+
 _MOST_DRAWN = 3_000
 _NO_END = " (no newline at the end)"
 _KINDS: dict[str, RowKind] = {" ": "unchanged", "-": "removed", "+": "added"}
-_Place: TypeAlias = tuple[str, str, int, str]
-"""What an item is recognized by: its file, its hunk, its line there, its comment."""
+_NEAR = 10
+"""Lines within which a line with the same text counts as the same one."""
 
 _STATES = {
     "found": "a keeps, d drops it",
     "open": "not sent yet",
+    "draft": "not finished: c continues, d drops it",
     "sent": "sent",
     "resolved": "resolved",
     "dropped": "dropped",
 }
+
+
+class _Place(NamedTuple):
+    """What an item is recognized by: its file and kind, its line, the comment, and where it is.
+
+    ``old`` counts lines before the change, which edits do not move.
+    """
+
+    name: str
+    kind: str
+    key: str = ""
+    comment: str = ""
+    text: str = ""
+    old: int = 0
+    new: int = 0
+
+
+def _nearest(place: _Place, present: Sequence[_Place]) -> int:
+    """The index of the place in `present` that is `place`, or is nearest to it."""
+
+    def rank(one: _Place) -> tuple[bool, bool, bool, bool, int, int]:
+        old = abs(one.old - place.old)
+        return (
+            bool(one.comment) and one.comment == place.comment,
+            one.kind == ("line" if place.kind == "comment" else place.kind),
+            one.key == place.key,
+            one.text == place.text and old <= _NEAR,
+            -old,
+            -abs(one.new - place.new),
+        )
+
+    own = [index for index, one in enumerate(present) if one.name == place.name]
+    if not own:  # the file is gone: the heading of the next one
+        files = [index for index, one in enumerate(present) if one.kind == "file"]
+        after = (index for index in files if present[index].name > place.name)
+        return next(after, files[-1] if files else 0)
+    return max(own, key=lambda index: rank(present[index]))
 
 
 class ReviewView(ScrollView, can_focus=False):
@@ -71,6 +118,7 @@ class ReviewView(ScrollView, can_focus=False):
         self.mark: int | None = None
         self.folded: set[str] = set()
         self._reviewed: set[str] = set()
+        self._found: set[str] = set()
         self._review: Review | None = None
         self._tops: list[int] = [0]
         self._drawn: dict[int, list[Line]] = {}
@@ -85,7 +133,10 @@ class ReviewView(ScrollView, can_focus=False):
     # What is shown
 
     def show(self, review: Review) -> None:
-        """Show `review`, the cursor where it was as far as possible; fold reviewed files."""
+        """Show `review`, the cursor where it was as far as possible; fold reviewed files.
+
+        A folded file is unfolded for a new finding of a helper.
+        """
         places, before = self._places(), self._review
         self._review = review
         if before is None or before.changes != review.changes:
@@ -97,12 +148,15 @@ class ReviewView(ScrollView, can_focus=False):
             if (is_reviewed := review.state.is_reviewed(change)) != (change.name in self._reviewed):
                 for names in (self._reviewed, self.folded):
                     (names.add if is_reviewed else names.discard)(change.name)
+        found = {one.id: one.path for one in review.state.shown() if one.state == "found"}
+        self.folded -= {path for new, path in found.items() if new not in self._found}
+        self._found |= found.keys()
         self._lay_out_again(places)
 
     def _lay_out(self) -> None:
         """Make the items for the present width, and find their heights."""
-        if self._review is None:
-            return
+        if self._review is None or not self.size.width:
+            return  # every line would be wrapped for a width that it never has
         self._palette = palette_of(self.app)
         is_split = self.app.size.width >= SPLIT_COLUMNS
         width = self._width
@@ -115,6 +169,8 @@ class ReviewView(ScrollView, can_focus=False):
             self.folded,
             is_split=is_split,
             left_out=review.left_out,
+            is_read=review.is_read,
+            sources={"new": review.source_of("new"), "old": review.source_of("old")},
         )
         self.cursor = min(self.cursor, max(len(self.items) - 1, 0))
         heights = (self._height(index, item) for index, item in enumerate(self.items))
@@ -177,11 +233,51 @@ class ReviewView(ScrollView, can_focus=False):
 
     def move_to(self, kinds: Sequence[str], step: int) -> None:
         """Put the cursor on the next item of one of these kinds in the direction of `step`."""
-        at = self.cursor + step
+        at = self._next_of(kinds, self.cursor, step)
+        if 0 <= at < len(self.items):
+            self.move_to_section(at)
+
+    def move_to_section(self, at: int) -> None:
+        """Put the cursor on the heading `at`, with as much below it in sight as possible."""
+        self.move(at)
+        end = self._next_of((self.items[at].kind, "file"), at, 1)
+        top, bottom = self._tops[at], self._tops[end]
+        first = int(self.scroll_offset.y)
+        if top < first + _ABOVE_HEADING or bottom > first + self.size.height:
+            self.scroll_to(y=max(top - _ABOVE_HEADING, 0), animate=False, force=True)
+
+    def _next_of(self, kinds: Sequence[str], at: int, step: int) -> int:
+        """The index of the next item of one of these kinds; beside all of them if there is none."""
+        at += step
         while 0 <= at < len(self.items) and self.items[at].kind not in kinds:
             at += step
-        if 0 <= at < len(self.items):
-            self.move(at)
+        return at
+
+    def find(self, text: str, step: int) -> bool:
+        """Put the cursor on the next line, file name or comment with `text`; false if none has it.
+
+        Goes on at the other end. Capitals count if `text` has some. Of a folded file, only its name
+        is searched.
+        """
+        folds = text == text.lower()
+        for offset in range(1, len(self.items) + 1):
+            at = (self.cursor + step * offset) % len(self.items)
+            words = self._words(self.items[at])
+            if text in (words.lower() if folds else words):
+                self.move(at)
+                return True
+        return False
+
+    def _words(self, item: Item) -> str:
+        """What `item` says."""
+        if item.comment is not None:
+            return item.comment.text
+        if self._review is None or item.file < 0:
+            return item.text
+        if item.kind == "line":
+            lines = self._hunk_texts(item.file, item.hunk)
+            return "\n".join(lines[at] for at in {item.old, item.new} if at >= 0)
+        return self._review.changes[item.file].name if item.kind == "file" else item.text
 
     def move_page(self, step: int) -> None:
         """Move the cursor by a screen."""
@@ -200,55 +296,78 @@ class ReviewView(ScrollView, can_focus=False):
     def _places(self) -> list[_Place]:
         """What the cursor and the beginning of a selection are on."""
         indices = [self.cursor] if self.mark is None else [self.cursor, self.mark]
-        return [self._place_of(index) for index in indices]
+        places = [*self._all_places()]
+        return [places[index] for index in indices if index < len(places)]
 
     def _lay_out_again(self, places: Sequence[_Place]) -> None:
-        """Lay out with the cursor and the selection at `places`, if they are still there."""
+        """Lay out with the cursor and the selection at `places`, or as near as possible.
+
+        The cursor stays in the same row of the screen.
+        """
+        row = self._tops[min(self.cursor, len(self._tops) - 1)] - int(self.scroll_offset.y)
         self._lay_out()
-        cursor, *marks = (self._index_of(place) for place in places)
-        self.cursor = min(self.cursor, max(len(self.items) - 1, 0)) if cursor is None else cursor
-        self.mark = marks[0] if marks and cursor is not None else None
+        present = [*self._all_places()]
+        found = [_nearest(place, present) for place in places]
+        if found:
+            self.cursor, self.mark = found[0], found[1] if len(found) > 1 else None
+        if 0 <= row < self.size.height and self.items:
+            y = max(self._tops[self.cursor] - row, 0)
+            self.scroll_to(y=y, animate=False, force=True)
         self.show_cursor()
 
-    def _place_of(self, index: int) -> _Place:
-        if self._review is None or index >= len(self.items) or self.items[index].file < 0:
-            return "", "", 0, ""
-        item = self.items[index]
-        change = self._review.changes[item.file]
-        key = change.hunks[item.hunk].key if item.hunk >= 0 else ""
-        comment = item.comment.id if item.comment else ""
-        return change.name, key, max(item.old, item.new), comment
-
-    def _index_of(self, place: _Place) -> int | None:
-        """The item that is most like `place`; None if its file is not there."""
-        name, key, line, comment = place
-        best: int | None = None
-        best_rank = 0
-        for index, item in enumerate(self.items):
+    def _all_places(self) -> Iterator[_Place]:
+        """What each item is recognized by."""
+        old = new = 0
+        text = ""
+        for item in self.items:
             if self._review is None or item.file < 0:
+                yield _Place("", item.kind)
                 continue
             change = self._review.changes[item.file]
-            if change.name != name:
-                continue
-            is_hunk = item.hunk >= 0 and change.hunks[item.hunk].key == key
-            is_line = is_hunk and max(item.old, item.new) == line and item.kind != "comment"
-            is_comment = item.comment is not None and item.comment.id == comment
-            rank = 1 + is_hunk + 2 * is_line + 4 * is_comment
-            if rank > best_rank:
-                best, best_rank = index, rank
-        return best
+            hunk = change.hunks[item.hunk] if item.hunk >= 0 else None
+            if hunk is None:
+                old, new, text = 0, 0, ""
+            elif item.kind == "hunk":
+                old, new, text = hunk.old_start, hunk.new_start, ""
+            elif item.kind == "line":
+                line = hunk.lines[item.new if item.new >= 0 else item.old]
+                old, new, text = line.old or old, line.new or new, line.text
+            comment = item.comment.id if item.comment else ""
+            at = max(item.old, item.new) if hunk is not None else -1
+            key = f"{hunk.key}:{at}" if hunk is not None else ""
+            yield _Place(change.name, item.kind, key, comment, text, old, new)
 
     def on_click(self, event: events.Click) -> None:
         """Put the cursor on what was clicked; a click on a file folds it."""
         event.stop()
         at = self._item_at(self.scroll_offset.y + event.y)
-        if at >= len(self.items):
-            return
+        if at >= len(self.items) or (self.mark is not None and not event.shift):
+            return  # the end of a drag
         item = self.items[at]
         self.move(at, selects=event.shift)
         if item.kind == "file" and self._review is not None:
             name = self._review.changes[item.file].name
             self.fold(name, is_folded=name not in self.folded)
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Begin a selection of lines."""
+        at = self._item_at(self.scroll_offset.y + event.y)
+        if not event.shift and at < len(self.items):
+            self.mark = None
+            if self.items[at].kind == "line":
+                self.move(at)
+                self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Select up to the line under the pressed mouse."""
+        if self.app.mouse_captured is self:
+            at = self._item_at(self.scroll_offset.y + event.y)
+            if at != self.cursor:
+                self.move(at, selects=True)
+
+    def on_mouse_up(self, _event: events.MouseUp) -> None:
+        """End a selection of lines."""
+        self.release_mouse()
 
     def _item_at(self, row: int) -> int:
         return max(0, min(bisect_right(self._tops, row) - 1, len(self.items) - 1))
@@ -278,7 +397,7 @@ class ReviewView(ScrollView, can_focus=False):
         return lines
 
     def _height(self, index: int, item: Item) -> int:
-        if item.kind == "line" and self._is_short(item):
+        if item.kind == "hunk" or (item.kind == "line" and self._is_short(item)):
             return 1
         return len(self._lines(index))
 
@@ -306,18 +425,23 @@ class ReviewView(ScrollView, can_focus=False):
             case "hunk":
                 change = self._review.changes[item.file]
                 hunk = change.hunks[item.hunk]
-                is_staged = (change.name, hunk.key) in self._review.staged
                 words = Segment(f"⋯ {_range_words(hunk)}", palette.hunk)
-                return [Line((words, Segment("  staged" if is_staged else "", palette.success)))]
+                about = function_above(change.lines("old"), hunk)
+                name = Segment(f"  {_one_line(about)}" if about else "", palette.muted)
+                return [Line((words, self._draw_mark(change.name, hunk.key), name))]
             case "line":
                 return self._draw_lines(item)
             case "comment":
                 assert item.comment is not None
-                place = item.comment.place if item.file < 0 or not item.comment.lines else ""
-                drawn = draw_comment(
-                    item.comment, place, width, palette, is_changed=item.is_changed
+                return list(
+                    draw_comment(
+                        item.comment,
+                        width,
+                        palette,
+                        is_changed=item.is_changed,
+                        is_at_lines=item.hunk >= 0,
+                    )
                 )
-                return list(drawn)
             case "note":
                 return wrap([Segment(_one_line(item.text), palette.muted)], width)
 
@@ -331,9 +455,7 @@ class ReviewView(ScrollView, can_focus=False):
             Segment(f"  +{added}", palette.success),
             Segment(f" -{removed}", palette.error),
             Segment("".join(f"  {_one_line(word)}" for word in _words_on(change)), palette.muted),
-            Segment(
-                "  staged" if (change.name, "") in self._review.staged else "", palette.success
-            ),
+            self._draw_mark(change.name, ""),
             Segment("  ✓ reviewed" if is_reviewed else "", palette.success),
         ]
         room = width - sum(len(one.text) for one in tail) - 2
@@ -342,6 +464,13 @@ class ReviewView(ScrollView, can_focus=False):
         runs = [Segment(f"{sign} ", style), Segment(name, style)]
         runs += (Segment(one.text, palette.code + (one.style or Style())) for one in tail)
         return pad_line(Line(tuple(runs)), width, palette.code)
+
+    def _draw_mark(self, name: str, key: str) -> Segment:
+        """What git's index has of a hunk, or of a file if `key` is empty."""
+        assert self._review is not None
+        mark = self._review.in_index.get((name, key), "")
+        style = self._palette.error if mark == "conflict" else self._palette.success
+        return Segment(f"  {mark}" if mark else "", style)
 
     def _draw_lines(self, item: Item) -> list[Line]:
         digits, room = self._digits(item.file), self._room(item.file)
@@ -447,16 +576,26 @@ def _shown(lines: Sequence[str] | Iterator[str]) -> Iterator[str]:
 
 
 def draw_comment(
-    comment: Comment, place: str, width: int, palette: Palette, *, is_changed: bool
+    comment: Comment, width: int, palette: Palette, *, is_changed: bool, is_at_lines: bool
 ) -> Iterator[Line]:
-    """A comment beside a bar: its place, who wrote it and what became of it, then its text."""
-    facts = [place, f"a {comment.by}" if comment.by else "you", _STATES[comment.state]]
+    """A comment beside a bar: who wrote it and what became of it, then its text.
+
+    Unless it is at its lines, its place and the first of its lines are above the text.
+    """
+    facts = [
+        "" if is_at_lines else comment.place,
+        f"a {comment.by}" if comment.by else "you",
+        _STATES[comment.state],
+    ]
     facts.append("its lines changed since" if is_changed and comment.lines else "")
     is_done = comment.state == "resolved"
     bar = [Segment("  ┃ ", palette.faint if is_done else palette.running)]
     head = _one_line(" · ".join(filter(None, facts)))
     yield from prefix_lines(wrap([Segment(head, palette.muted)], width - 4), bar)
     style = palette.muted if is_done else palette.text
+    for number, line in enumerate(() if is_at_lines else comment.lines[:_MOST_QUOTED]):
+        row = clip(_one_line(f"{comment.line + number}  {line}"), width - 4)
+        yield from prefix_lines([Line((Segment(row, palette.muted),))], bar)
     for line in safe_text(comment.text).split("\n"):
         yield from prefix_lines(wrap([Segment(line, style)], width - 4), bar)
 
@@ -499,11 +638,26 @@ def list_files(review: Review, current: int, width: int, palette: Palette) -> li
     return rows
 
 
+def width_of_list(review: Review) -> int:
+    """Cells that the list of files needs to show all names, within bounds."""
+    rows = list_files(review, -1, _MOST_LIST_CELLS, Palette())
+    texts = [[part.text for part in row.segments] for row in rows]
+    needed = [len(mark) + len(name) + 1 + len(tail.strip()) for mark, name, tail in texts]
+    return min(max(needed, default=0) + _LIST_EDGE, _MOST_LIST_CELLS)
+
+
 def count_words(review: Review) -> str:
     """Numbers of files, lines, and comments that are not sent."""
     added = sum(change.counts[0] for change in review.changes)
     removed = sum(change.counts[1] for change in review.changes)
     words = [f"{count_text(len(review.changes), 'file')} +{added:,} -{removed:,}"]
+    marks = [mark for (_, key), mark in review.in_index.items() if not key]
+    if conflicts := marks.count("conflict"):
+        words.append(f"{conflicts} in conflict")
+    if staged := len(marks) - conflicts:
+        words.append(f"{staged} staged")
+    if found := sum(one.state == "found" for one in review.state.shown()):
+        words.append(f"{count_text(found, 'finding')} undecided")
     if unsent := len(review.state.unsent()):
         words.append(f"{count_text(unsent, 'comment')} to send")
     if done := sum(map(review.state.is_reviewed, review.changes)):

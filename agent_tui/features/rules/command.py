@@ -27,7 +27,7 @@ from agent_tui.commands.core.front import (
     TextQuestion,
 )
 from agent_tui.commands.core.short_words import count_text, file_text, task_title
-from agent_tui.commands.memory import put_in_force
+from agent_tui.commands.instructions import put_in_force
 from agent_tui.errors import ConfigError
 from agent_tui.features.rules.answers import RuleAnswers
 from agent_tui.features.rules.events import RuleOffered

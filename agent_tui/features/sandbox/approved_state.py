@@ -169,6 +169,7 @@ class ApprovedState:
             copies=self._copies.pairs,
             copies_folder=folder,
             hidden=(*self._hidden.paths, *look.found.closed),
+            sockets=tuple(look.found.sockets),
             unfollowed=frozenset((*self.approved.asked, *self._find_unwatched())),
         )
 

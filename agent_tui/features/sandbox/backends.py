@@ -27,6 +27,7 @@ from agent_tui.features.sandbox.mounts import ISLANDS, Mount, mounts_of
 from agent_tui.features.sandbox.plan import Backend, SandboxPlan
 from agent_tui.features.sandbox.seccomp import MACHINES, filter_program
 from agent_tui.safe_paths import real_path
+from agent_tui.tools.base import TEMPORARY_PLACES
 
 Access: TypeAlias = Literal["read", "write", "use"]
 
@@ -187,6 +188,26 @@ def list_grants(plan: SandboxPlan) -> list[tuple[Path, Access]]:
         *((folder, "write") for folder in (plan.home_stand_in, plan.scratch)),
         *((folder, "write") for _, folder in plan.caches),
     ]
+
+
+def is_there(path: Path, backend: Backend) -> bool:
+    """Whether commands find at `path` what the machine has there, in places of no person.
+
+    Args:
+        path: Absolute, links followed. A file in ``/tmp`` counts as there.
+        backend: The kind of wall. Landlock has no processes and no shared memory of its own.
+    """
+    shown = [
+        _NEEDED_OF_RUN,
+        *TEMPORARY_PLACES,
+        *(Path("/dev", name) for name in (*_DEVICES, "tty")),
+    ]
+    if backend == "landlock":
+        shown.append(_SHARED)
+    elif path.parts[1:2] == ("proc",):
+        return not "".join(path.parts[2:3]).isdecimal()
+    is_shown = any(map(path.is_relative_to, shown))
+    return is_shown or not any(map(path.is_relative_to, _NOT_THERE))
 
 
 def _without(folder: Path, left_out: Iterable[Path]) -> Iterator[Path]:

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from agent_tui.regular_files import read_regular_file
+from agent_tui.regular_files import read_at, read_regular_file
 
 MOST_BYTES: Final = 1_000_000
 """Bytes of a file that outside programs read; larger ones are not examined."""
@@ -50,24 +50,6 @@ def folder_of(path: Path, roots: Sequence[Path]) -> Generator[int]:
         yield folder
     finally:
         os.close(folder)
-
-
-def read_at(folder: int, name: str, most_bytes: int = MOST_BYTES) -> tuple[bytes, int]:
-    """The content of a regular file, and its mode.
-
-    Raises:
-        OSError: It is not a regular file, or is longer than `most_bytes`.
-    """
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-    descriptor = os.open(name, flags, dir_fd=folder)
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > most_bytes:
-            raise OSError(errno.EFBIG, "is no regular file, or a large one", name)
-        content = file.read(most_bytes + 1)
-    if len(content) > most_bytes:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), name)
-    return content, stat.S_IMODE(status.st_mode)
 
 
 def write_at(

@@ -78,10 +78,10 @@ class ChangeApplier:
     def _keep_plain(self, change: Change) -> str:
         """The digest of what runs nothing in the changed file; empty if there is no such part."""
         path, control = change.path, change.control
-        if control not in ("config", "step", "replacement") or path.is_symlink():
+        if control not in ("config", "step", "replacement") or is_link_digest(change.digest):
             return ""
         was, mode = self.contents.of(change.before) or (None, 0o644)
-        plain = plain_content(path, control, was)
+        plain = plain_content(path, control, was, self.contents.version_of(change.digest))
         return self.contents.keep(plain, mode) if plain or was is not None else ""
 
     def _find_lost(self, change: Change, files: Mapping[Path, str]) -> dict[Path, str]:

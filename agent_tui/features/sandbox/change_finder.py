@@ -6,6 +6,7 @@ from pathlib import Path
 
 from agent_tui.features.sandbox.file_contents import EMPTY, OTHER, is_link_digest, is_other
 from agent_tui.features.sandbox.folder_copies import FolderCopy
+from agent_tui.features.sandbox.git_controls import SHALLOW
 from agent_tui.features.sandbox.git_index import INDEX
 from agent_tui.features.sandbox.git_repository import restored_among
 from agent_tui.features.sandbox.obeyed_state import Look, Node, Way
@@ -33,6 +34,11 @@ class Change:
     who: str = ""
     control: ControlKind | None = None
     ways: tuple[Way, ...] = ((),)
+
+    @property
+    def digest(self) -> str:
+        """The digest of what is at `path` itself; empty for nothing, or a folder."""
+        return dict(self.files).get(self.path, "")
 
     @property
     def is_deletion(self) -> bool:
@@ -96,10 +102,13 @@ def _find_in_controls(before: Mapping[Path, str], look: Look) -> Iterator[Change
     """Changes in what git follows.
 
     Also in what is mounted: the mount disappears when the user's editor or git replaces the file.
+    What is `SHALLOW` in a new repository is what its clone left out.
     """
     for path, kind in look.controls.items():
         digest, was = look.files[path], before.get(path, "")
         if digest not in ("", was):
+            is_clones = path.name == SHALLOW and path.with_name("HEAD") not in before
+            kind = "data" if is_clones and kind == "graft" else kind
             yield Change(path, path, ((path, digest),), was, control=kind)
 
 

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from agent_tui.features.sandbox.change_authors import Author
 from agent_tui.features.sandbox.change_finder import Change
+from agent_tui.features.sandbox.file_contents import FileVersion
 from agent_tui.features.sandbox.git_controls import why_obeyed
 from agent_tui.features.sandbox.obeyed_state import Approved
 from agent_tui.features.sandbox.provenance import Commit, Origin
@@ -30,13 +31,16 @@ class Case(NamedTuple):
     why: str
 
 
-def why_decide(change: Change, roots: Sequence[Path], before: bytes | None) -> str:
+def why_decide(
+    change: Change, roots: Sequence[Path], before: bytes | None, now: FileVersion | None
+) -> str:
     """Why the user decides on `change`; empty if it stays whatever it is. Blocking.
 
     Args:
         change: The change.
         roots: The working folders with their git folders.
         before: The previous content.
+        now: The content that was found; None if it could not be read, or is gone.
     """
     if change.control is None:
         return f"{change.who} obeys it" if change.who else ""
@@ -44,7 +48,7 @@ def why_decide(change: Change, roots: Sequence[Path], before: bytes | None) -> s
         return "git does less without it"
     if not any(map(change.path.is_relative_to, roots)):  # the `.git` to it is held
         return ""
-    return why_obeyed(change.path, change.control, roots, before)
+    return why_obeyed(change.path, change.control, roots, before, now)
 
 
 def is_reached(change: Change, approved: Approved, aside: AbstractSet[Path]) -> bool:

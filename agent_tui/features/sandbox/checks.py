@@ -13,6 +13,8 @@ from agent_tui.features.sandbox.services import build_sandbox, caches_folder, ho
 from agent_tui.features.sandbox.settings import SandboxSettings
 
 _WALLED: Final = "commands write only in the working folder, without network but by name"
+_INSTALL: Final = "Install bubblewrap and allow it to use user namespaces."
+_IN_PROJECT: Final = "Start agent-tui in the folder of a project."
 
 
 def check_sandbox(env: CheckContext) -> Iterator[Check]:
@@ -23,7 +25,8 @@ def check_sandbox(env: CheckContext) -> Iterator[Check]:
         yield Check("sandbox", "warning", found, "Set sandbox to auto.")
         return
     host = SandboxHost(env.loaded.settings, env.environ)
-    state = build_sandbox(host).state(env.cwd or Path("/"))
+    walls, cwd = build_sandbox(host), env.cwd or Path("/")
+    state = walls.state(cwd)
     match state.backend:
         case "bubblewrap":
             yield Check("sandbox", "ok", f"bubblewrap; {_WALLED}")
@@ -31,7 +34,7 @@ def check_sandbox(env: CheckContext) -> Iterator[Check]:
             found = f"Landlock, without bubblewrap; {_WALLED}, but cannot hide files in it"
             yield Check("sandbox", "ok", found)
         case "none":
-            advice = "Install bubblewrap and allow it to use user namespaces."
+            advice = _IN_PROJECT if walls.notice(cwd) else _INSTALL
             is_on = settings.sandbox == "on"
             then = "the model cannot run commands" if is_on else "commands run unconfined"
             severity = "bad" if is_on else "warning"

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.shell import ShellCommand
 
 _MOST_TOLD = 5
+_THEIRS = "the user may have written it"
 _WALL_FELL = (
     "the sandbox ended while this ran, and with it all jobs; the next command gets a new one"
 )
@@ -74,12 +75,13 @@ class SandboxedRun(CommandRun):
         if is_error and self._keeper.is_over:
             return [*hints, _WALL_FELL]
         errors = output if is_error else errors_in(self.command, output)
-        hint = wall.hidden_hint(cwd, self.command, errors, is_error=is_error)
-        if errors and not hint:
+        if hidden := wall.hidden_hints(cwd, self.command, errors, is_error=is_error):
+            return [*hints, *hidden]
+        if errors:
             view, is_told = wall.view(cwd), wall.refusals > self._refusals
             hint = wall_hint(errors, view, is_network_told=is_told)
-            hint = hint or ("" if view.stand_in else outside_hint(errors))
-        return list(filter(None, (*hints, hint)))
+            hints.append(hint or ("" if view.stand_in else outside_hint(errors)))
+        return list(filter(None, hints))
 
     async def give_up(self) -> None:
         """Judge what it left so far; held files come with the next result."""
@@ -103,17 +105,23 @@ class SandboxedRun(CommandRun):
         settled = await watch.hold(is_over=not is_job)
         if not is_job:
             watch.hidden.forget_command(self.command)
-        lines = [output.for_model, *_after(settled, context)]
-        hint = watch.hidden.hint(self.command, output.for_model) if output.is_error else ""
-        notices = filter(None, (hint, *watch.hidden.take_notices(output.for_model)))
-        lines += () if wall.is_coarse(context.cwd) else (f"[{notice}]" for notice in notices)
-        return replace(
+        output = replace(
             output,
-            for_model="\n".join(lines),
             held=settled.held,
             holder=_HeldFiles(wall, watch, context.cwd),
             notice=settled.notice,
         )
+        try:
+            lines = [*_after(settled, context), *self._hidden_notices(watch, output)]
+        except Exception as error:  # noqa: BLE001 - the user still decides on what is held
+            return output.with_failure(error)
+        return replace(output, for_model="\n".join((output.for_model, *lines)))
+
+    def _hidden_notices(self, watch: ObeyedWatch, output: ToolOutput) -> Iterator[str]:
+        hint = watch.hidden.hint(self.command, output.for_model) if output.is_error else ""
+        notices = filter(None, (hint, *watch.hidden.take_notices(output.for_model)))
+        if not self.wall.is_coarse(self.context.cwd):
+            yield from (f"[{notice}]" for notice in notices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +143,33 @@ class _HeldFiles:
         return found
 
 
+def describe_held(found: Iterable[HeldFile], show: Callable[[Path], str]) -> Iterator[str]:
+    """One line for each path of `found`, for the model and the user.
+
+    Args:
+        found: What the user decides on; of one path, a part may be set aside and a part in place.
+        show: How a path is shown.
+    """
+    by_path = dict[Path, list[HeldFile]]()
+    for held in found:
+        by_path.setdefault(held.path, []).append(held)
+    for path, versions in by_path.items():
+        shown, first = show(path), versions[0]
+        kind = "changed" if first.before else "new"
+        is_any_in_place = any(held.is_in_place for held in versions)
+        if all(held.is_in_place for held in versions):
+            done = f"not held back, as {_THEIRS}: {shown}"
+        else:
+            done = f"held back: {shown}"
+            kind += f"; what is there now stays, as {_THEIRS}" if is_any_in_place else ""
+        yield f"{done} ({kind}): {first.who}; the user decides"
+
+
 def _after(settled: Settled, context: ToolContext) -> Iterator[str]:
     """What the model is told about files that outside programs read."""
     for path in settled.brought[:_MOST_TOLD]:
         yield f"[{context.display_name(path)} was changed to a version in the user's commits]"
-    for held in settled.held:
-        yield f"[{held.describe(context.display_name(held.path))}]"
+    for line in describe_held(settled.held, context.display_name):
+        yield f"[{line}]"
     if settled.notice:
         yield f"[{settled.notice}]"

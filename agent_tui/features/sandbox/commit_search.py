@@ -159,7 +159,7 @@ class CommitSearch:
         history = await self._ask(
             store,
             *("--literal-pathspecs", "log", "--format=%H", "--raw", "--no-abbrev", "--no-renames"),
-            *("--no-ext-diff", "--no-textconv", "--full-history", "-c", "-z", "--ignore-missing"),
+            *("--full-history", "-c", "-z", "--ignore-missing"),
             *options,
             *("--stdin", "--", str(name)),  # ids of commits that git removed since are passed over
             lines=tips,

@@ -12,10 +12,10 @@ from agent_tui.atomic_files import replace_private_file
 from agent_tui.features.sandbox.beneath import (
     folder_of,
     make_folders,
-    read_at,
     read_own,
     write_at,
 )
+from agent_tui.regular_files import read_at
 from agent_tui.safe_paths import is_folder, is_link
 from agent_tui.tools.files.folder_entries import entries_in
 from agent_tui.tools.files.obeyed import WORK_TREES, holds_work_trees
@@ -24,6 +24,7 @@ from agent_tui.tools.git.command import object_id
 _MOST_FILES: Final = 2_000
 _MOST_BYTES: Final = 20_000_000
 _LINK: Final = "link:"
+_MODE_OF_LINK: Final = "120000"
 OTHER: Final = "other"
 """The digest of what cannot be compared: a pipe, or a folder that is too large. That of a file that
 is too large or cannot be read begins so: it equals only that of the same, unchanged file."""
@@ -42,6 +43,11 @@ class FileVersion(NamedTuple):
 
     mode: str
     content: bytes
+
+    @property
+    def is_link(self) -> bool:
+        """Whether it is a link."""
+        return self.mode == _MODE_OF_LINK
 
     def is_in(self, mode: str, id: str) -> bool:
         """Whether an entry of a tree has it; what cannot be run may be an entry that can."""
@@ -105,7 +111,7 @@ class FileContents:
         if (content := self.bytes_of(digest)) is None:
             return None
         if is_link_digest(digest):
-            return FileVersion("120000", content)
+            return FileVersion(_MODE_OF_LINK, content)
         can_run = int(digest.rpartition("-")[2], 8) & 0o111
         return FileVersion("100755" if can_run else "100644", content)
 

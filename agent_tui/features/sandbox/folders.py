@@ -19,10 +19,11 @@ from agent_tui.features.sandbox.beneath import (
     write_at,
 )
 from agent_tui.features.sandbox.kept_home import HOMES, KeptHome, take_kept_home
-from agent_tui.features.sandbox.plan import TEMPORARY_PLACES, WallFolders
+from agent_tui.features.sandbox.plan import WallFolders
 from agent_tui.file_locks import lock_descriptor
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_file, is_folder, is_link, resolve_path
+from agent_tui.tools.base import TEMPORARY_PLACES
 
 _SHORT: Final = "/tmp"
 """Where the gate's sockets are; their paths are limited to 107 bytes."""
@@ -210,10 +211,12 @@ class Scratch:
     folder: Path
     shared: tuple[Path, ...] = ()
 
-    def real(self, path: Path) -> Path:
+    def real(self, path: Path, *, to_read: bool = False) -> Path:
         """The real location of `path`, links followed.
 
-        A file that exists only in the machine's ``/tmp``, not for commands, stays there.
+        Args:
+            path: Absolute.
+            to_read: Whether a file that only the machine's ``/tmp`` has, not commands, stays there.
 
         Raises:
             OSError: Links form a loop.
@@ -222,7 +225,7 @@ class Scratch:
         if around is None or any(path.is_relative_to(shared) for shared in self.shared):
             return path
         mine = self.folder / path.relative_to(around)
-        if os.path.lexists(path) and not os.path.lexists(mine):
+        if to_read and os.path.lexists(path) and not os.path.lexists(mine):
             return path
         return resolve_path(mine, self.folder)
 

@@ -24,18 +24,21 @@ def find_replacements(git: Path) -> Iterator[Path]:
         yield git / _PACKED
 
 
-def is_replacement(file: Path, before: bytes | None) -> bool:
-    """Whether a `file` that was found holds one that it did not hold `before`."""
+def is_replacement(file: Path, before: bytes | None, now: bytes) -> bool:
+    """Whether a `file` that was found holds one `now` that it did not hold `before`."""
     known = _known(before)
-    return file.name != _PACKED or any(_MARK in line and line not in known for line in _lines(file))
+    return file.name != _PACKED or any(_MARK in line for line in _known(now) - known)
 
 
-def without_replacements(file: Path, before: bytes | None) -> bytes:
-    """``packed-refs`` with no replacement that it did not hold `before`; any other as before."""
+def without_replacements(file: Path, before: bytes | None, now: bytes) -> bytes:
+    """``packed-refs`` as it is `now` with no replacement that it did not hold `before`.
+
+    Any other as before.
+    """
     if file.name != _PACKED:
         return before or b""
     known, kept, is_kept = _known(before), list[bytes](), True
-    for line in _lines(file):
+    for line in now.splitlines(keepends=True):
         if not line.startswith(b"^"):  # this says more about the reference before it
             is_kept = _MARK not in line or line in known
         kept += [line] if is_kept else []

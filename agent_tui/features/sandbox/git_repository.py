@@ -3,29 +3,35 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Final
 
-from agent_tui.features.sandbox.git_controls import STEP_LINES
+from agent_tui.features.sandbox.git_controls import GRAFTS, STEP_LINES
 from agent_tui.features.sandbox.git_replacements import find_replacements
 from agent_tui.safe_paths import is_folder, is_link, real_path, trace_links
 from agent_tui.tools.files.folder_entries import entries_in
 from agent_tui.tools.git.named_files import HOOK_NAME, find_named
 from agent_tui.tools.git.places import (
+    ALTERNATES,
     OBEYED,
+    READ_IN_TREE,
     REMOTES,
     SETTINGS_FILES,
+    find_stores,
     is_linked_tree,
     work_trees_of,
 )
-from agent_tui.tools.git.settings import ControlKind, NamedKind
+from agent_tui.tools.git.settings import ControlKind, NamedKind, read_bytes
 
 _HEAD: Final = "HEAD"
 _FILES: Final[Mapping[str, ControlKind]] = {
     **dict(SETTINGS_FILES),
     **dict.fromkeys(STEP_LINES, "step"),
+    **dict.fromkeys(GRAFTS, "graft"),
+    **dict.fromkeys(ALTERNATES, "alternates"),
     _HEAD: "head",
 }
 _RESTORED: Final[Mapping[str, ControlKind]] = {"config": "config", _HEAD: "head"}
@@ -73,6 +79,9 @@ class GitRepository:
         """The existing files that git follows."""
         if is_link(self.entry) or not is_folder(self.entry):
             yield self.entry, "entry"
+        for top, name in product(self.tops, READ_IN_TREE):
+            if os.path.lexists(top / name):
+                yield top / name, "data"
         for git, trees in self._trees:
             yield from _controls_in(git)
             for path, kind in self._named[git]:
@@ -120,6 +129,17 @@ class GitRepository:
                 yield path
 
 
+def _links_to_stores(git: Path) -> Iterator[Path]:
+    """The links on the way to other folders with objects, without each ``.git``: an "entry".
+
+    None if the list of folders cannot be read, which git cannot either.
+    """
+    alternates = git / ALTERNATES[0]
+    with suppress(OSError, ValueError):
+        for store in find_stores(alternates, read_bytes(alternates).split(b"\n")):
+            yield from (link for link in trace_links(store)[1] if link.name != ".git")
+
+
 def restored_among(
     paths: Iterable[Path], gits: AbstractSet[Path]
 ) -> Iterator[tuple[Path, ControlKind]]:
@@ -149,6 +169,8 @@ def _controls_in(git: Path) -> Iterator[tuple[Path, ControlKind]]:
             yield git / name, kind
     for path in find_replacements(git):
         yield path, "replacement"
+    for link in _links_to_stores(git):  # what git reads there would be elsewhere
+        yield link, "irregular"
 
 
 def _hooks_in(folder: Path, git: Path) -> Iterator[Path]:

@@ -12,7 +12,6 @@ executable: lazygit runs what ``lazygit.yml`` there names. The rest is data, whi
 each commit: tags, databases, journals.
 """
 
-import errno
 import os
 import re
 import stat
@@ -26,11 +25,18 @@ from typing import Final, NamedTuple, TypeAlias
 from agent_tui.features.sandbox.git_index import GitIndexes, names_are_safe
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_folder
-from agent_tui.tools.files.folder_entries import entries_in, folders_in
+from agent_tui.tools.files.folder_entries import (
+    SAME_MOMENT_NS,
+    ListStamp,
+    entries_in,
+    folders_in,
+    list_folder,
+)
 from agent_tui.tools.files.obeyed import EntryKind, who_obeys_entry
 from agent_tui.tools.files.protected import fold_name
 from agent_tui.tools.git.places import (
     ON_PATH,
+    are_of_git,
     git_folders,
     id_bytes_of,
     leads_to_work_tree,
@@ -81,46 +87,10 @@ _REFERENCE: Final = re.compile(
 """The references that git itself writes (``is_root_ref``)."""
 
 _INDEX: Final = re.compile(r"index|sharedindex\..*")
+_KEPT_IN: Final = ("", "info")
+_MADE_AGAIN: Final = re.compile(rf"{_INDEX.pattern}|gitdir")
 _CONFLICTS: Final = "MERGE_RR"
 _MOST_BYTES: Final = 4_096
-
-_SAME_MOMENT_NS: Final = 50_000_000
-"""A folder changed shortly before a look is read again: file systems have coarse clocks."""
-
-
-class ListStamp(NamedTuple):
-    """When the list of a folder's entries was read.
-
-    Args:
-        changed_ns: Its ``ctime``, which no program can set, and a new entry changes; 0 if it may
-            change again without a difference.
-        place: Device and inode.
-    """
-
-    changed_ns: int
-    place: tuple[int, int]
-
-    def differs(self, now: os.stat_result) -> bool:
-        """Whether it is to be read again, given its status."""
-        return now.st_ctime_ns != self.changed_ns or (now.st_dev, now.st_ino) != self.place
-
-
-def list_folder(path: str) -> tuple[ListStamp, list[os.DirEntry[str]]]:
-    """What is in a folder.
-
-    Raises:
-        OSError: It cannot be listed or entered.
-    """
-    if not os.access(path, os.X_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-    began_ns = time.time_ns()
-    status = os.lstat(path)
-    with os.scandir(path) as found:
-        entries = list(found)
-    is_settled = status.st_ctime_ns < began_ns - _SAME_MOMENT_NS
-    stamp = ListStamp(status.st_ctime_ns if is_settled else 0, (status.st_dev, status.st_ino))
-    return stamp, entries
-
 
 _IsRegular: TypeAlias = Callable[[str], bool]
 """Whether a file holds what its name promises."""
@@ -138,6 +108,7 @@ class _Folder(NamedTuple):
         others: Other files that are not git's. Such a file is followed if it is executable.
         files: The files that git may write in place, and what their content must be.
         git: The git folder that the names count from.
+        kept: The files whose content git cannot make again: references, the user's exclusions.
         gits: The git folders here, and each ``.git``.
         is_tree: Whether it is in a work tree, of which only `gits` matters.
     """
@@ -149,6 +120,7 @@ class _Folder(NamedTuple):
     others: tuple[str, ...] = ()
     files: tuple[tuple[str, _IsRegular | None], ...] = ()
     git: str = ""
+    kept: tuple[Path, ...] = ()
     gits: tuple[Path, ...] = ()
     is_tree: bool = False
 
@@ -161,6 +133,7 @@ class GitFindings(NamedTuple):
             say, and the folders `ON_PATH`.
         obeyed: What other programs follow, and who.
         shared: The files with further names, each with what identifies it.
+        kept: The files directly in git folders and in ``info`` there that git cannot make again.
         gits: Repositories that are none of the given ones, nor theirs. A link can lead there.
         keys: The files with keys.
     """
@@ -168,6 +141,7 @@ class GitFindings(NamedTuple):
     irregular: list[Path]
     obeyed: dict[Path, str]
     shared: dict[Path, str]
+    kept: list[Path]
     gits: list[Path]
     keys: list[Path]
 
@@ -181,7 +155,7 @@ class GitState:
 
     def __init__(self, places: Sequence[Path]) -> None:
         self._places = tuple(places)
-        self._began_ns = time.time_ns() - _SAME_MOMENT_NS
+        self._began_ns = time.time_ns() - SAME_MOMENT_NS
         self._folders: dict[str, _Folder] = {}
         self._files: dict[str, tuple[int, int]] = {}
         self._trees = set[str]()
@@ -235,7 +209,8 @@ class GitState:
                     irregular.append(Path(path))
         self._folders, self._files = seen, files
         more = {git: None for folder in seen.values() for git in folder.gits if git not in known}
-        return GitFindings(irregular, obeyed, shared, list(more), list(keys))
+        kept = [path for folder in seen.values() for path in folder.kept]
+        return GitFindings(irregular, obeyed, shared, kept, list(more), list(keys))
 
     def find_gitlinks(self, entries: Iterable[Path]) -> Iterator[Path]:
         """The ``.git`` of each repository that an index names, wherever it lies. Blocking.
@@ -314,7 +289,9 @@ class GitState:
             elif is_gits and top != _OBJECTS:
                 files.append((entry.path, self._promise(entry.path[len(git) + 1 :])))
         found = tuple(below), tuple(irregular), tuple(obeyed), tuple(others), tuple(files)
-        return _Folder(stamp, *found, git, gits)
+        names = (Path(path) for path, _ in files if relative in _KEPT_IN)
+        kept = tuple(path for path in names if not _MADE_AGAIN.fullmatch(path.name))
+        return _Folder(stamp, *found, git, kept, gits)
 
     def _who_follows(self, entry: os.DirEntry[str], around: str) -> str:
         """Which program follows an entry of the folder `around` in a git folder.
@@ -351,24 +328,8 @@ def find_gits(folder: Path, names: Collection[str]) -> Iterator[Path]:
         names: What is in it.
     """
     yield from (folder / name for name in names if fold_name(name) == ".git")
-    if _are_of_git(names):
+    if are_of_git(names):
         yield folder
-
-
-def is_git_folder(folder: Path) -> bool:
-    """Whether git takes `folder` for a git folder. Blocking."""
-    try:
-        return _are_of_git({path.name for path in folder.iterdir()})
-    except OSError:
-        return False
-
-
-def _are_of_git(names: Collection[str]) -> bool:
-    """Whether a folder with `names` is a git folder.
-
-    Git accepts links for these folders, and searches where a `commondir` leads.
-    """
-    return "HEAD" in names and ("commondir" in names or ("objects" in names and "refs" in names))
 
 
 def kind_of(entry: os.DirEntry[str]) -> EntryKind:

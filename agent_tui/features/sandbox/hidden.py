@@ -9,13 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from agent_tui.features.sandbox.beneath import folder_of, read_at, separate
+from agent_tui.features.sandbox.beneath import MOST_BYTES, folder_of, separate
 from agent_tui.features.sandbox.change_authors import Author
-from agent_tui.features.sandbox.plan import existing_files
 from agent_tui.features.sandbox.project_walk import ProjectWalk
 from agent_tui.features.sandbox.tracked_files import Tracked, TrackedFiles
-from agent_tui.regular_files import open_regular_file
-from agent_tui.safe_paths import is_folder, is_link
+from agent_tui.regular_files import open_regular_file, read_at
+from agent_tui.safe_paths import is_folder, is_link, real_path
 from agent_tui.tools.files.protected import is_certificate, is_secret_name
 from agent_tui.tools.git.command import object_id
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -54,6 +53,7 @@ class HiddenFiles:
     Attributes:
         may_show: Whether a rule of the user shows a file; the caller sets it.
         paths: The files hidden now in working folders.
+        sockets_beside: The named sockets that `find_beside` saw.
     """
 
     def __init__(self, environ: Mapping[str, str], keeper: ProcessKeeper) -> None:
@@ -69,6 +69,7 @@ class HiddenFiles:
         self._notices: list[str] = []
         self._said: set[Path] = set()
         self.paths: tuple[Path, ...] = ()
+        self.sockets_beside: tuple[Path, ...] = ()
 
     def note_command(self, command: str) -> None:
         """Note that a command begins, which may name the files that it writes."""
@@ -117,7 +118,7 @@ class HiddenFiles:
         self._own.clear()
         self._made.intersection_update(now)
         unseen = (path for path in now if path not in self._made and not self.may_show(path))
-        hidden = [path for path in unseen if not is_folder(path)]  # what a link leads to
+        hidden = [path for path in unseen if not _leads_to_no_file(path)]
         shown = dict(self._here.versions)
         self.paths = self._here.find_changed({path: now[path] for path in hidden})
         self._notices += [_UNCLEAR.format(path.name) for path in unclear if path in self.paths]
@@ -170,10 +171,16 @@ class HiddenFiles:
 
         Without certificates, which programs need.
         """
-        found = self._walk_beside.look().secrets
-        keys = [path for path in found if not (self.may_show(path) or is_certificate(path))]
+        found = self._walk_beside.look()
+        self.sockets_beside = tuple(found.sockets)
+        keys = [path for path in found.secrets if not (self.may_show(path) or is_certificate(path))]
         stamps = {path: stamp for path in keys if (stamp := _stamp(path)) is not None}
-        return existing_files(self._beside.find_changed(stamps))
+        return self._beside.find_changed(stamps)
+
+    @property
+    def beside(self) -> tuple[Path, ...]:
+        """Where `find_beside` searches."""
+        return self._walk_beside.roots
 
     @property
     def versions(self) -> Mapping[Path, tuple[bytes, int]]:
@@ -184,8 +191,7 @@ class HiddenFiles:
         """A hint for the model if a failed command met a hidden file, once for each file."""
         text = f"{command}\n{printed}"
         for path in self.paths:
-            named = re.search(_whole(path.name), text)
-            if named and path not in self._said:
+            if _is_named(path, text) and path not in self._said:
                 self._said.add(path)
                 sees = f"{path.name} exists, but commands in the sandbox cannot see it"
                 if path in self.versions:
@@ -232,6 +238,11 @@ def _find_same(tracked: Mapping[Path, Tracked]) -> Iterator[Path]:
                 yield path
 
 
+def _leads_to_no_file(path: Path) -> bool:
+    """Whether `path` leads to a folder, or to the null device, by which people switch it off."""
+    return is_folder(path) or real_path(path) == Path(os.devnull)
+
+
 def _shows_none(_path: Path) -> bool:
     return False
 
@@ -249,16 +260,26 @@ def _whole(name: str) -> str:
     return rf"(?<![\w.-]){re.escape(name)}(?![\w.-])"
 
 
+def _is_named(path: Path, text: str) -> bool:
+    """Whether `text` names `path`: by its name alone, or after folders that are those around it."""
+    for found in re.finditer(rf"([^\s'\"`=:,;|&()<>]*/)?{_whole(path.name)}", text):
+        words = os.path.normpath(found[1] or ".").split("/")
+        around = [word for word in words if word.strip(".") and word[0] not in "$~"]
+        if list(path.parent.parts[-len(around) :]) == around or not around:
+            return True
+    return False
+
+
 def _is_no_news(path: Path) -> bool:
     """Whether `path` is empty or a certificate, or a copy of a file beside it, as an example is."""
     with suppress(OSError), folder_of(path, (path.parent,)) as folder:
-        content, _ = read_at(folder, path.name)
+        content, _ = read_at(folder, path.name, MOST_BYTES)
         if not content or is_certificate(path):
             return True
         with os.scandir(folder) as entries:
             for entry in entries:
                 is_like = not is_secret_name(entry.name) and _has_size(entry, len(content))
-                if is_like and read_at(folder, entry.name)[0] == content:
+                if is_like and read_at(folder, entry.name, MOST_BYTES)[0] == content:
                     return True
     return False
 

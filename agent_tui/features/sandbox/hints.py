@@ -16,7 +16,6 @@ _NO_NETWORK: Final = re.compile(
     r"could not resolve|name or service not known|temporary failure in name resolution"
     r"|network is unreachable|no route to host|ENOTFOUND|EAI_AGAIN|ENETUNREACH|getaddrinfo"
     r"|failed to lookup address|no address associated|nodename nor servname|dial tcp: lookup"
-    r"|No matching distribution found"
     r"|(?:Tunnel connection failed|CONNECT tunnel failed)(?!\D{0,12}424)",  # allowed, not reached
     re.IGNORECASE,
 )
@@ -91,12 +90,14 @@ _CAUSES: Final = (
         "or it may hold keys",
     ),
     (_FORBIDDEN, "the sandbox does not let commands do this"),
-    (_LOOPBACK, "the sandbox has its own loopback: servers outside do not answer there"),
 )
+_OWN_LOOPBACK: Final = "the sandbox has its own loopback: servers outside do not answer there"
 _SYSTEM_HOMES: Final = (Path("/home"), Path("/root"))
 _HOME: Final = r"~|\$HOME\b|\$\{HOME\}"
-_PATH: Final = re.compile(rf"(?<![\w.~/$-])(?:{_HOME}|(?=/))(?:/[^\s'\"’`;|&()<>:,]*)?")
-"""A path in a command or a message: absolute, or below the home folder."""
+_PATH: Final = re.compile(
+    rf"(?<![\w.~/$-])(?:{_HOME}|\.\.(?![\w.])|(?=/))(?:/[^\s'\"’`;|&()<>:,]*)?"
+)
+"""A path in a command or a message: absolute, below the home folder, or out of the folder."""
 
 _SEVERAL: Final = re.compile(r"[|;&\n]")
 """What separates the commands of a line: its exit code is that of the last one."""
@@ -110,7 +111,8 @@ of Python and Rust about a read-only file system can be anywhere in a line."""
 _IN_TMP: Final = re.compile(r"/tmp/[^\s'\":,;()]+")
 _MISSING: Final = r"no such file or directory|ENOENT|cannot access|can't open|not found"
 _UNREADABLE: Final = (
-    rf"{_MISSING}|permission denied|EACCES|read-only file system|EROFS|not a git rep"
+    rf"{_MISSING}|permission denied|EACCES|read-only file system|EROFS"
+    r"|not (?:appear to be )?a git rep"
 )
 
 
@@ -122,7 +124,8 @@ class WallView:
         home: The home folder, most of which is missing inside.
         hidden: Names of files in the working folders that cannot be read.
         stand_in: The replacement home folder, on walls that cannot mount over the real one; such a
-            wall also has no ``/tmp``, and denies access instead of hiding files.
+            wall also has no ``/tmp``, denies access instead of hiding files, and has the machine's
+            loopback.
         top: The repository's folder, if it is around the working folder.
     """
 
@@ -156,6 +159,8 @@ def wall_hint(output: str, view: WallView, *, is_network_told: bool = False) -> 
     for said, cause in _CAUSES:
         if said.search(output):
             return f"{cause}; {_ASK}"
+    if not view.stand_in and _LOOPBACK.search(output):
+        return f"{_OWN_LOOPBACK}; {_ASK}"
     return next(filter(None, (_hint_of_line(line, view) for line in output.splitlines())), "")
 
 
@@ -186,18 +191,25 @@ def errors_in(command: str, output: str) -> str:
 
 
 def paths_in(command: str, errors: str, view: WallView) -> Iterator[Path]:
-    """The absolute paths that `command` names, and those in `errors` that could not be read."""
+    """The paths out of the folder that `command` names, and those that `errors` cannot read.
+
+    They are absolute, or begin with ``..``.
+    """
     lines = (line for line in errors.splitlines() if re.search(_UNREADABLE, line, re.IGNORECASE))
     for text in (command, *lines):
         for found in _PATH.findall(text):
-            path = re.sub(rf"^(?:{_HOME})", lambda _: view.home, found).rstrip(".!?")
+            path = re.sub(rf"^(?:{_HOME})", lambda _: view.home, found)
+            path = path if path.endswith("..") else path.rstrip(".!?")
             if view.stand_in and (path + "/").startswith(view.stand_in + "/"):
                 path = view.home + path.removeprefix(view.stand_in)
             yield Path(path)
 
 
 def _place_hint(place: str) -> str:
-    return f"of {place}, only programs and the working folders exist in the sandbox; {_ASK}"
+    return (
+        f"of {place}, only programs and the working folders exist in the sandbox; the read tool "
+        f"shows a file there with permission, and --add-dir a folder; {_ASK}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +221,7 @@ class HiddenPlaces:
         homes: It and others, without links.
         places: The other hidden places, without links.
         shows: Whether commands see a path without links.
-        laid: Links and caches, which exist inside although nothing there is shown.
+        laid: What a wall has in hidden places: links and caches, and what is mounted there.
     """
 
     home: Path
@@ -231,15 +243,17 @@ class HiddenPlaces:
             return None
         if self._is_at_home(named):
             return named if has_failed or named in (*self.homes, *self.places) else None
+        if (place := self._place_of(named)) is None:  # another program's process, a device
+            return None
         real = resolve_path(named, cwd)
-        is_told = path_exists(real) and real.is_relative_to(self._place_of(named))
+        is_told = path_exists(real) and real.is_relative_to(place)
         folder = real if is_folder(real) else real.parent
         is_hidden = any(folder.is_relative_to(place) for place in self.places)
         return folder if is_told and is_hidden and not self.shows(real) else None
 
     def hint(self, folder: Path) -> str:
         """A hint for the model about how the user can show `folder`."""
-        place = self._place_of(folder)
+        place = self._place_of(folder) or folder
         below, is_home = folder.relative_to(place).parts, self._is_at_home(place)
         if (is_home and not below) or any(part.startswith(".") for part in below):
             return _place_hint(os.fspath(place))
@@ -250,10 +264,10 @@ class HiddenPlaces:
     def _is_at_home(self, path: Path) -> bool:
         return any(path.is_relative_to(home) for home in (*self.homes, *_SYSTEM_HOMES))
 
-    def _place_of(self, path: Path) -> Path:
-        """The innermost hidden place that contains `path`."""
-        places = (*self.homes, *self.places)
-        return max(filter(path.is_relative_to, places), key=lambda place: len(place.parts))
+    def _place_of(self, path: Path) -> Path | None:
+        """The innermost hidden place that contains `path`; None if it is in none."""
+        places = filter(path.is_relative_to, (*_SYSTEM_HOMES, *self.homes, *self.places))
+        return max(places, key=lambda place: len(place.parts), default=None)
 
 
 def outside_hint(output: str) -> str:

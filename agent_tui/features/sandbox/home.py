@@ -8,7 +8,6 @@ Elsewhere, root's files and other programs' sockets are hidden.
 
 import os
 import pwd
-import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.features.sandbox.beneath import folder_of, make_folders
-from agent_tui.features.sandbox.plan import TEMPORARY_PLACES
+from agent_tui.paths import find_manual
 from agent_tui.safe_paths import (
     git_entry,
     is_file,
@@ -28,6 +27,7 @@ from agent_tui.safe_paths import (
     resolve_path,
     trace_links,
 )
+from agent_tui.tools.base import TEMPORARY_PLACES
 from agent_tui.tools.files.environments import interpreter_folders
 
 _TOOLCHAINS: Final = (
@@ -76,7 +76,6 @@ _SOCKET_VARIABLES: Final = (
 _SEARCHED: Final = (("/etc", 9), ("/var", 3))
 """Where services keep keys, and how deep to look: only root can read them, and we may be root."""
 
-_SOCKET_NAME: Final = re.compile(rb" (/.*)$", re.MULTILINE)
 _MOST_HIDDEN: Final = 200
 
 
@@ -179,8 +178,10 @@ def _roots(environ: Mapping[str, str]) -> list[Path]:
 
 
 def own_program() -> tuple[Path, ...]:
-    """Where this program and its interpreter are, which may be in ``/tmp``."""
-    return real_path(__file__).parents[2], Path(sys.prefix), Path(sys.base_prefix)
+    """Where this program, its interpreter and its manual are, which may be in ``/tmp``."""
+    package, manual = real_path(__file__).parents[2], find_manual()
+    beside = () if manual is None else (real_path(manual),)
+    return package, Path(sys.prefix), Path(sys.base_prefix), *beside
 
 
 def furnish(stand_in: Path, home: Path, view: HomeView, settings: Mapping[str, str]) -> None:
@@ -377,37 +378,6 @@ def _is_socket(path: Path) -> bool:
         return path.is_socket()
     except OSError:  # in a folder that nobody here may enter
         return False
-
-
-def sockets_of_others(own: Path) -> tuple[Path, ...]:
-    """The named sockets of programs outside; none in `own`. Blocking.
-
-    A socket can be connected to even on a read-only mount, and from another network.
-    """
-    try:
-        table = Path("/proc/net/unix").read_bytes()
-    except OSError:
-        return ()
-    named = {Path(os.fsdecode(name)) for name in _SOCKET_NAME.findall(table)}
-    found: list[Path] = []
-    for path in sorted(named):
-        if _is_socket(path) and own not in path.parents:
-            found.append(real_path(path))
-    return tuple(path for path in found if _is_reached_without_capabilities(path))
-
-
-def _is_reached_without_capabilities(path: Path) -> bool:
-    """Whether we may enter all folders on the way to `path`, counting root only as an owner."""
-    if os.geteuid() != 0:
-        return True
-    for folder in path.parents:
-        found = folder.stat()
-        ours = (stat.S_IXUSR if found.st_uid == 0 else 0) | (
-            stat.S_IXGRP if not found.st_gid else 0
-        )
-        if not found.st_mode & (ours | stat.S_IXOTH):
-            return False
-    return True
 
 
 def without_sockets(environ: Mapping[str, str]) -> dict[str, str]:

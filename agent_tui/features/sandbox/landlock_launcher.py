@@ -3,8 +3,9 @@
 Started with ``python -I -S`` and without any of our modules. It forks: the child confines itself
 and becomes the program; this process stays outside and creates the IP sockets that are requested
 inside, each bound to the loopback device, which only a process with ``CAP_NET_RAW`` could undo. If
-this process ends, so does the program; from then on no socket is created. It writes the inode of
-each to the descriptor `NOTES`, if that is open, before it hands the socket out.
+this process ends, so does the program; from then on no socket is created. If its parent ends, this
+process ends all that runs inside. It writes the inode of each socket to the descriptor `NOTES`, if
+that is open, before it hands the socket out.
 
 Calls and structures are those of ``linux/landlock.h`` and ``linux/seccomp.h``. They have the same
 numbers on all machines that `seccomp` has a filter for, except ``seccomp(2)`` itself.
@@ -92,11 +93,12 @@ def main() -> None:
     order: Order = json.loads(zlib.decompress(base64.b64decode(sys.argv[1])))
     program = sys.argv[sys.argv.index("--") + 1 :]
     ours, theirs = socket.socketpair()
-    outside = os.getpid()
+    outside, starter = os.getpid(), os.pidfd_open(os.getppid())
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     child = os.fork()
     if not child:
         ours.close()
+        os.close(starter)
         _become(order, program, theirs, outside)
     theirs.close()
     _, handles, _, _ = socket.recv_fds(ours, 1, 1)
@@ -105,7 +107,8 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_keep_going, args=(child,), daemon=True).start()
     if handles:
-        _make_sockets(handles[0], os.pidfd_open(child))
+        _make_sockets(handles[0], {os.pidfd_open(child), starter})
+        os.kill(child, signal.SIGKILL)  # no effect if it has ended
     _, status = os.waitpid(child, 0)
     _end_orphans()
     code = os.waitstatus_to_exitcode(status)
@@ -229,14 +232,14 @@ def _keep_going(child: int) -> None:
             os.kill(child, signal.SIGCONT)
 
 
-def _make_sockets(listener: int, program: int) -> None:
-    """Create the requested sockets until the program has ended."""
+def _make_sockets(listener: int, needed: set[int]) -> None:
+    """Create the requested sockets until one of the processes `needed` has ended."""
     waiting = select.poll()
-    waiting.register(listener, select.POLLIN)
-    waiting.register(program, select.POLLIN)
+    for handle in (listener, *needed):
+        waiting.register(handle, select.POLLIN)
     while True:
         ready = dict(waiting.poll())
-        if program in ready:
+        if needed & ready.keys():
             return
         if ready[listener] & select.POLLIN:
             with suppress(OSError):  # the requester has ended, or a signal interrupted it

@@ -12,8 +12,9 @@ from typing import Final, Literal, TypeAlias
 
 from agent_tui.errors import ToolError
 from agent_tui.features.sandbox import mounts_process
-from agent_tui.features.sandbox.plan import TEMPORARY_PLACES, SandboxPlan
+from agent_tui.features.sandbox.plan import SandboxPlan
 from agent_tui.safe_paths import real_path
+from agent_tui.tools.base import TEMPORARY_PLACES
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 MountKind: TypeAlias = Literal[

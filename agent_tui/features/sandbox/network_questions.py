@@ -200,7 +200,7 @@ class NetworkQuestions(CommandNetwork):
         is_usual = True
         for named in named_hosts(intent.command):
             verdict = self._verdict(target := Target(*named))
-            if verdict.decision == "ask":
+            if verdict.decision == "ask" and not self._gate.why_never(target):
                 bundle = _bundle_allowed(target, verdict)
                 is_usual = is_usual and bundle is not None
                 asking[verdict.session_rule] = ", ".join(bundle.hosts) if bundle else target.shown

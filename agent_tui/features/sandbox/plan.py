@@ -5,15 +5,12 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from agent_tui.safe_paths import is_folder, real_path
 from agent_tui.tools.git.places import git_place
 
 Backend: TypeAlias = Literal["bubblewrap", "landlock", "none"]
-
-TEMPORARY_PLACES: Final = (Path("/tmp"), Path("/var/tmp"))
-"""A folder of the conversation replaces them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +94,7 @@ class Covers:
         copies: Folders, and the copy that replaces each inside.
         copies_folder: Where the copies are.
         hidden: What cannot be read.
+        sockets: The named sockets there, of which commands reach only those that they made.
         unfollowed: Each ``.git`` that shows no repository: a command may have made it, or nobody
             watches the place that it leads to.
     """
@@ -105,6 +103,7 @@ class Covers:
     copies: tuple[tuple[Path, Path], ...] = ()
     copies_folder: Path | None = None
     hidden: tuple[Path, ...] = ()
+    sockets: tuple[Path, ...] = ()
     unfollowed: frozenset[Path] = frozenset()
 
 
@@ -184,11 +183,6 @@ def identify(paths: Iterable[Path]) -> dict[Path, tuple[int, int]]:
             status = path.stat()
             found[path] = status.st_dev, status.st_ino
     return found
-
-
-def existing_files(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """The files that `paths` lead to; a wall is mounted over no link, and no folder is a key."""
-    return tuple(path for path in _present(paths) if not is_folder(path))
 
 
 def _present(paths: Iterable[Path]) -> tuple[Path, ...]:

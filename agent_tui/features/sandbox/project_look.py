@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from agent_tui.features.sandbox.file_contents import (
     EMPTY,
@@ -26,6 +27,10 @@ from agent_tui.features.sandbox.repository_makers import RepositoryMakers
 from agent_tui.features.sandbox.tracked_files import TrackedFiles
 from agent_tui.safe_paths import is_file, is_folder, is_link, trace_links
 from agent_tui.tools.files.obeyed import is_only_read
+from agent_tui.tools.git.settings import ControlKind
+
+_ONLY_READ: Final = frozenset[ControlKind](("head", "graft", "alternates", "data"))
+"""Kinds of files that run nothing: it matters more that such a file is none, or a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +198,13 @@ class ProjectLook:
     def _add_controls(self, look: Look) -> None:
         """Add what git follows, and what in its folders is not as git keeps it."""
         found = look.found
-        look.controls = dict.fromkeys(found.shared, "shared")
+        look.controls = dict.fromkeys(found.kept, "data")
+        look.controls |= dict.fromkeys(found.shared, "shared")
         look.controls |= dict.fromkeys(found.irregular, "irregular")
         look.controls |= dict.fromkeys(found.ways, "way")
         for each in look.repositories:
             for path, kind in each.find_controls():
-                is_known = kind == "head" and path in look.controls
+                is_known = kind in _ONLY_READ and look.controls.get(path, "data") != "data"
                 if not is_known and look.node_of(path) is None:
                     look.controls[path] = kind
         for path, kind in look.controls.items():

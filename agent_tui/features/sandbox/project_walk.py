@@ -13,14 +13,12 @@ from typing import Final, TypeAlias
 from agent_tui.features.sandbox.beneath import folder_of, open_up
 from agent_tui.features.sandbox.git_state import (
     GitState,
-    ListStamp,
     find_gits,
     kind_of,
-    list_folder,
 )
-from agent_tui.features.sandbox.tool_settings import may_hold_key as settings_may_hold_key
+from agent_tui.features.sandbox.named_sockets import is_socket
 from agent_tui.safe_paths import follow_links, is_file, real_path, trace_links
-from agent_tui.tools.files.folder_entries import REBUILT_FOLDERS
+from agent_tui.tools.files.folder_entries import REBUILT_FOLDERS, ListStamp, list_folder
 from agent_tui.tools.files.obeyed import EntryKind, holds_work_trees, who_obeys_entry
 from agent_tui.tools.files.protected import (
     SECRET_PAIRS,
@@ -31,7 +29,8 @@ from agent_tui.tools.files.protected import (
     is_where_keys_are,
     may_hold_key,
 )
-from agent_tui.tools.git.token_settings import read_settings
+from agent_tui.tools.files.tool_tokens import is_settings_with_token
+from agent_tui.tools.git.places import READ_IN_TREE
 
 MOST_FOLDERS: Final = 250_000
 """The most folders of the user's that are visited. Per 100,000, the first look takes 3 s of
@@ -54,11 +53,14 @@ class WalkFindings:
         gits: Each ``.git``, and folders that are themselves git folders.
         secrets: Files that hold keys, as their names say or, if these leave it open, the content.
         closed: The user's folders that nobody can enter or list, but a command could open.
-        irregular: What in git folders is not what git keeps there (see `GitState`), and folders
-            with paths too long for looking into them.
+        irregular: What in git folders is not what git keeps there (see `GitState`), pipes in place
+            of the files of a project that git reads, and folders with paths too long for looking
+            into them.
         shared: The files there that have other names, too, each with what identifies it.
+        kept: See `GitFindings`.
         ways: Links to what commands write and nobody searches: what is in another place, or in
             `REBUILT_FOLDERS`.
+        sockets: The named sockets there.
     """
 
     obeyed: dict[Path, str] = field(default_factory=dict[Path, str])
@@ -67,10 +69,14 @@ class WalkFindings:
     closed: list[Path] = field(default_factory=list[Path])
     irregular: list[Path] = field(default_factory=list[Path])
     shared: dict[Path, str] = field(default_factory=dict[Path, str])
+    kept: list[Path] = field(default_factory=list[Path])
     ways: list[Path] = field(default_factory=list[Path])
+    sockets: list[Path] = field(default_factory=list[Path])
 
 
-_Found: TypeAlias = tuple[dict[Path, str], list[Path], list[Path], list[Path], list[Path]]
+_Found: TypeAlias = tuple[
+    dict[Path, str], list[Path], list[Path], list[Path], list[Path], list[Path], list[Path]
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +179,21 @@ class ProjectWalk:
                 self._leave_out(pending, rebuilt)
             if folder.found is not None:
                 first.append(path)
-                obeyed, gits, secrets, suspects, links = folder.found
-                found.obeyed.update(obeyed)
-                found.gits.extend(gits)
-                found.secrets.extend((*secrets, *filter(self._holds_key, suspects)))
-                found.ways.extend(filter(self._is_way, links))
+                self._add(found, folder.found)
         found.gits.extend(self._gits)
         self._look_into_gits(found, is_first=is_first)
         self._known, self.first = seen, tuple(first)
         return found
+
+    def _add(self, findings: WalkFindings, found: _Found) -> None:
+        """Add what was `found` in a folder."""
+        obeyed, gits, secrets, suspects, links, pipes, sockets = found
+        findings.obeyed.update(obeyed)
+        findings.gits.extend(gits)
+        findings.secrets.extend((*secrets, *filter(self._holds_key, suspects)))
+        findings.ways.extend(filter(self._is_way, links))
+        findings.irregular.extend(pipes)
+        findings.sockets.extend(sockets)
 
     def _holds_key(self, path: Path) -> bool:
         """Whether the file is one with a key by its content, which is read when it has changed."""
@@ -224,6 +236,7 @@ class ProjectWalk:
         found.irregular.extend(state.irregular)
         found.obeyed.update(state.obeyed)
         found.shared.update(state.shared)
+        found.kept.extend(state.kept)
 
     def _without(self, folders: tuple[str, ...]) -> Iterable[str]:
         if not (self.left_out or self._skipped):
@@ -290,10 +303,12 @@ class ProjectWalk:
         gits = [] if is_obeyed else list(find_gits(Path(path), here))
         names = self._names_below_root(path)
         is_rebuilt = not REBUILT_FOLDERS.isdisjoint(names)
+        pipes = [] if is_obeyed else [Path(entry) for entry in entries if _holds_git_up(entry)]
+        sockets = [Path(entry) for entry in entries if is_socket(entry)]
         if is_rebuilt and names[-1] not in REBUILT_FOLDERS:
             folders = tuple(f"{path}/{name}" for name in here if here[name] and name != ".git")
-            gits_alone: _Found | None = ({}, gits, [], [], []) if gits else None
-            return _Folder(stamp, folders, gits_alone, is_obeyed, is_rebuilt)
+            found: _Found = ({}, gits, [], [], [], pipes, sockets)
+            return _Folder(stamp, folders, found if any(found) else None, is_obeyed, is_rebuilt)
         below = [fold_name(name) for name in names]
         has_keys = is_where_keys_are(below)
         secrets = [
@@ -311,15 +326,15 @@ class ProjectWalk:
             inodes = {entry.name: entry.inode() for entry in entries}
             data = [file for file in data if self._was_key(file, inodes[file.name])]
         suspects += filter(self._holds_key, data)
-        if "pyvenv.cfg" in here and settings_may_hold_key(read_settings(Path(path, "pip.conf"))):
-            secrets.append(Path(path, "pip.conf"))
+        settings = [Path(path, "pip.conf")] if "pip.conf" in here else []
+        secrets += (each for each in settings if is_settings_with_token(each, is_worked_in=True))
         obeyed: dict[Path, str] = {}
         if not (is_obeyed or is_rebuilt):
             whose = {each.name: self._who_obeys(path, each.name, kind_of(each)) for each in entries}
             obeyed = {Path(path, name): who for name, who in sorted(whose.items()) if who}
         is_searched = self._opens and not is_rebuilt
         links = [Path(entry) for entry in entries if is_searched and entry.is_symlink()]
-        found = (obeyed, gits, secrets, suspects, links)
+        found = (obeyed, gits, secrets, suspects, links, pipes, sockets)
         is_last = is_rebuilt and (is_obeyed or not self._opens)
         skipped = set(here) if is_last else {".git"}
         below = (name for name in sorted(here) if here[name] and name not in skipped)
@@ -351,3 +366,12 @@ class ProjectWalk:
     def _is_filled(self, path: str) -> bool:
         """Whether `path` is one of `REBUILT_FOLDERS`, or in one."""
         return not REBUILT_FOLDERS.isdisjoint(self._names_below_root(path))
+
+
+def _holds_git_up(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a pipe that git opens and waits for, in a command such as ``git status``."""
+    if entry.name not in READ_IN_TREE or entry.is_file() or entry.is_dir():
+        return False
+    with suppress(OSError):
+        return stat.S_ISFIFO(entry.stat(follow_symlinks=False).st_mode)
+    return False

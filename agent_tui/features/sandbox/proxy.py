@@ -32,7 +32,7 @@ from agent_tui.features.sandbox.proxy_request import (
     chunk_bytes,
     read_head,
 )
-from agent_tui.tools.addresses import Resolve, check_addresses, resolve
+from agent_tui.tools.addresses import Resolve, check_addresses, check_host, resolve
 
 _HEAD_WITHIN_S = 30.0
 _CONNECTED_WITHIN_S = 20.0
@@ -293,6 +293,8 @@ class NetworkGate:
             _Refusal: It may not be reached.
             EOFError: The client has hung up.
         """
+        if why := self.why_never(target):
+            raise _Refusal(403, why)
         wanted = Wanted(target, is_read_only)
         deciding = asyncio.ensure_future(self.decide(wanted))
         leaving = asyncio.ensure_future(_end_of(reader))
@@ -306,6 +308,14 @@ class NetworkGate:
             leaving.cancel()
         if why:
             raise _Refusal(403, why)
+
+    def why_never(self, target: Target) -> str:
+        """Why `target` is out of reach whatever the user says; empty if it is not known to be."""
+        try:
+            check_host(target.host, may_be_private=self._may_be_private)
+        except ToolError as error:
+            return str(error)
+        return ""
 
     @asynccontextmanager
     async def _connect(

@@ -6,8 +6,7 @@ from collections.abc import Set as AbstractSet
 from itertools import chain
 from pathlib import Path
 
-from agent_tui.features.sandbox.git_state import is_git_folder
-from agent_tui.tools.git.places import git_folders, repositories_of
+from agent_tui.tools.git.places import git_folders, is_git_folder, repositories_of
 
 
 class RepositoryMakers:

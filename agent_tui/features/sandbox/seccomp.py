@@ -2,9 +2,9 @@
 
 It refuses what would leave the wall (namespaces, mounts), what reaches other processes (ptrace),
 what the kernel keeps outside any namespace (keyrings, clocks, modules), large parts of the kernel
-that commands do not need (io_uring, bpf, perf), and sockets of unusual families. A refused call
-fails with EPERM, so most programs continue without it. ``clone3`` fails with ENOSYS: its flags are
-in memory, where a filter cannot look, and C libraries then use ``clone``.
+that commands do not need (io_uring, bpf, perf, fanotify), and sockets of unusual families. A
+refused call fails with EPERM, so most programs continue without it. ``clone3`` fails with ENOSYS:
+its flags are in memory, where a filter cannot look, and C libraries then use ``clone``.
 
 Debuggers and tracers (gdb, strace, LeakSanitizer), browsers that create their own namespaces,
 nested containers and programs for 32-bit x86 do not work under it.
@@ -61,6 +61,7 @@ REFUSED: Final = {
     "bpf": _Numbers(321, 280),
     "perf_event_open": _Numbers(298, 241),
     "userfaultfd": _Numbers(323, 282),
+    "fanotify_init": _Numbers(300, 262),
     "kexec_load": _Numbers(246, 104),
     "kexec_file_load": _Numbers(320, 294),
     "create_module": _Numbers(174, None),
@@ -92,7 +93,9 @@ SHARED_MEMORY: Final = {
     "shmat": _Numbers(30, 196),
     "shmctl": _Numbers(31, 195),
     "semget": _Numbers(64, 190),
+    "semop": _Numbers(65, 193),
     "semctl": _Numbers(66, 191),
+    "semtimedop": _Numbers(220, 192),
     "msgget": _Numbers(68, 186),
     "msgsnd": _Numbers(69, 189),
     "msgrcv": _Numbers(70, 188),
@@ -100,7 +103,9 @@ SHARED_MEMORY: Final = {
     "mq_open": _Numbers(240, 180),
     "mq_unlink": _Numbers(241, 181),
 }
-"""Calls that could reach other programs of the user if the wall has no IPC namespace."""
+"""Calls that could reach other programs of the user if the wall has no IPC namespace: the objects
+have ids or names that need not be opened first. ``shmdt``, and what sends to a POSIX queue, take
+only what the refused ones return."""
 
 CHECKED: Final = {
     "clone": _Numbers(56, 220),
@@ -123,8 +128,9 @@ _TERMINAL_INPUT: Final = (0x5412, 0x541C)
 """``TIOCSTI`` and ``TIOCLINUX`` of ``asm-generic/ioctls.h``: they simulate typing by the user."""
 _UNIX, _IPV4, _IPV6, _NETLINK = 1, 2, 10, 16
 _NETLINK_ROUTE = 0
-_TYPE_MASK, _DATAGRAM = 0xF, 2
-"""Linux's numbers, whatever system this runs on."""
+_TYPE_MASK, _STREAM, _SEQUENCED = 0xF, 1, 5
+"""Linux's numbers, whatever system this runs on. An unconnected unix socket of another type sends
+to any name; ``SOCK_RAW`` is one of datagrams, too (``unix_create``)."""
 
 _LOAD, _AND, _RETURN = 0x20, 0x54, 0x06
 _IF_EQUAL, _IF_AT_LEAST, _IF_ANY_BIT = 0x15, 0x35, 0x45
@@ -159,10 +165,7 @@ def filter_program(machine: str, *, has_own_spaces: bool = True) -> bytes:
     refused: Iterable[str] = REFUSED
     if not has_own_spaces:
         refused = (*REFUSED, *SHARED_MEMORY)
-        datagram = _unless(_IF_EQUAL, _DATAGRAM, _REFUSE)
-        program += _call(
-            machine, "socketpair", [*_argument(1), (_AND, 0, 0, _TYPE_MASK), *datagram]
-        )
+        program += _call(machine, "socketpair", _pair_rules())
         own_limits = _unless(_IF_EQUAL, 0, _ALLOW)
         program += _call(machine, "prlimit64", [*_argument(0), *own_limits, _give(_REFUSE)])
     for name in refused:
@@ -194,6 +197,15 @@ def _socket_rules(*, has_own_spaces: bool) -> list[_Instruction]:
         rules += _unless(_IF_EQUAL, family, action)
     rules += [(_IF_EQUAL, 1, 0, _NETLINK), _give(_REFUSE)]
     return [*rules, *_argument(2), *_unless(_IF_EQUAL, _NETLINK_ROUTE, _ALLOW), _give(_REFUSE)]
+
+
+def _pair_rules() -> list[_Instruction]:
+    """The rules for ``socketpair(family, type, protocol)`` without a network namespace."""
+    rules = [*_argument(0), (_IF_EQUAL, 1, 0, _UNIX), _give(_REFUSE)]
+    rules += [*_argument(1), (_AND, 0, 0, _TYPE_MASK)]
+    for kind in (_STREAM, _SEQUENCED):
+        rules += _unless(_IF_EQUAL, kind, _ALLOW)
+    return [*rules, _give(_REFUSE)]
 
 
 def _call(machine: str, name: str, rules: list[_Instruction]) -> list[_Instruction]:

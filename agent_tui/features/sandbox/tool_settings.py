@@ -1,7 +1,6 @@
 """Settings of tools, for commands: without tokens, or hidden where they lie among toolchains."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from configparser import Error as ConfigParserError
 from configparser import RawConfigParser
@@ -10,14 +9,16 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.errors import ToolError
-from agent_tui.secret_text import (
-    has_key,
-    has_password_in_address,
-    is_secret_name,
-    may_let_in,
-)
 from agent_tui.tools.files import protected
+from agent_tui.tools.files.tool_tokens import (
+    OF_THE_SYSTEM,
+    holds_token,
+    list_matches,
+    may_hold_key,
+    settings_in,
+)
 from agent_tui.tools.git.named_files import included_settings
+from agent_tui.tools.git.settings import write_setting
 from agent_tui.tools.git.token_settings import read_settings, tokens_in, without_tokens
 from agent_tui.tools.processes.environment import git_environ
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -38,39 +39,12 @@ _NPM_KEYS: Final = frozenset(
 _COPIED: Final = (".cargo/config.toml", ".config/uv/uv.toml", ".config/go/env", ".condarc")
 """Settings files that are copied whole, unless something in them looks like a secret."""
 
-_SECRET_WORDS: Final = ("token", "password", "_auth", "credential")
-_SETTING_NAME: Final = re.compile(r"([\w.-]+)[\"']?\s*[=:]")
-_PASSWORD_OR_CHANNEL: Final = re.compile(
-    r"(?<![\w:/.@-])[^\s:/@\"'=]+:[^\s:/@\"']+@[\w.-]|(?<![\w.-])t/[\w-]+/"
-)
-"""A password before a host without ``https://``, as cargo has its proxy; a channel of conda with a
-token, without its host."""
-
-_IN_TOOLCHAINS: Final = (
-    *("pip.conf", "etc/npmrc", "lib/node_modules/npm/npmrc", "pipx_metadata.json"),
-    *("uv-receipt.toml", ".condarc", "condarc", "etc/conda/.condarc", "conda-meta/state"),
-    *(
-        "etc/conda/activate.d/*",
-        "bin/postactivate",
-        "postactivate",
-        "conf/settings.xml",
-        "gradle.properties",
-    ),
-    *("init.d/*.gradle", "go.env", "etc/gemrc", "etc/Renviron", "etc/Rprofile.site", ".git/config"),
-)
-"""Settings that tools read from the folder where they are installed."""
-
-_OF_THE_SYSTEM: Final = (
-    *("/etc/pip.conf", "/etc/xdg/pip/pip.conf", "/etc/npmrc", "/etc/conda/.condarc"),
-    *("/etc/uv/uv.toml", "/etc/maven/settings.xml", "/etc/environment"),
-)
 _WITHOUT_INSTALLATIONS: Final = frozenset(
     (
         *("bin", "sbin", "lib", "lib64", "libexec", "include", "share", "src", "pkgs", ".git"),
         *("node_modules", "conda-meta", "jmods", "legal", "docs", "test", "tests"),
     )
 )
-_XML_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
 _DEEPEST: Final = 5
 """How far below a shown folder installations are: ``.asdf/installs/nodejs/22.1.0``."""
 
@@ -113,9 +87,9 @@ def find_keys_among(toolchains: Iterable[Path], programs: Iterable[Path]) -> Ite
         toolchains: Folders with installations in them.
         programs: Folders of programs, as on ``PATH``, of further installations.
     """
-    yield from _with_keys(map(Path, _OF_THE_SYSTEM))
+    yield from filter(holds_token, map(Path, OF_THE_SYSTEM))
     for folder in dict.fromkeys(path.parent for path in programs if path.name == "bin"):
-        yield from _with_keys(_settings_in(folder))
+        yield from filter(holds_token, settings_in(folder))
     for folder in toolchains:
         yield from _find_keys_below(folder)
 
@@ -123,7 +97,7 @@ def find_keys_among(toolchains: Iterable[Path], programs: Iterable[Path]) -> Ite
 def _find_keys_below(top: Path) -> Iterator[Path]:
     pending = [(top, 0)]
     for folder, depth in pending:
-        yield from _with_keys(_settings_in(folder))
+        yield from filter(holds_token, settings_in(folder))
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
                 if not entry.is_dir(follow_symlinks=False):
@@ -137,23 +111,6 @@ def _find_keys_below(top: Path) -> Iterator[Path]:
                     and len(pending) < _MOST_FOLDERS
                 ):
                     pending.append((Path(entry), depth + 1))
-
-
-def _settings_in(installation: Path) -> Iterator[Path]:
-    for name in _IN_TOOLCHAINS:
-        yield from _glob(installation, name) if "*" in name else (installation / name,)
-
-
-def _glob(folder: Path, pattern: str) -> list[Path]:
-    try:
-        return list(folder.glob(pattern))
-    except OSError:  # it cannot be entered
-        return []
-
-
-def _with_keys(files: Iterable[Path]) -> Iterator[Path]:
-    """The `files` that may hold a key, but in the comments of XML: Maven's are examples."""
-    return (file for file in files if may_hold_key(_XML_COMMENT.sub("", read_settings(file))))
 
 
 def _git_settings(
@@ -181,19 +138,11 @@ def _git_settings(
         if key == "core.excludesfile":
             ignored = Path(value.replace("~", os.fspath(home), 1))
         elif key and not may_hold_key(value):
-            section, _, rest = key.partition(".")
-            middle, _, name = rest.rpartition(".")
-            named = f' "{_escape(middle)}"' if middle else ""
-            lines.append(f'[{section}{named}]\n\t{name} = "{_escape(value)}"\n')
+            lines.append(write_setting(key, value))
     found = {".gitconfig": "".join(lines)} if lines else {}
     if text := read_settings(ignored):
         found[".config/git/ignore"] = text
     return found
-
-
-def _escape(value: str) -> str:
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    return escaped.replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _pip_settings(text: str) -> str:
@@ -249,20 +198,10 @@ def _git_settings_among(obeyed: Iterable[Path]) -> Iterator[Path]:
         if path.name == "config.worktree":
             yield path
         elif path.name == "config":
-            yield from (*_glob(path.parent, "config*"), *_glob(path.parent, "*credentials*"))
+            yield from (
+                *list_matches(path.parent, "config*"),
+                *list_matches(path.parent, "*credentials*"),
+            )
             yield from included_settings(path.parent)
         elif path.name in ("remotes", "branches"):
-            yield from _glob(path, "*")
-
-
-def may_hold_key(text: str) -> bool:
-    """Whether something in the settings `text` of a tool may let in."""
-    lowered = text.casefold()
-    return (
-        has_key(text)
-        or has_password_in_address(text)
-        or may_let_in(text)
-        or _PASSWORD_OR_CHANNEL.search(text) is not None
-        or any(word in lowered for word in _SECRET_WORDS)
-        or any(map(is_secret_name, _SETTING_NAME.findall(text)))
-    )
+            yield from list_matches(path, "*")

@@ -132,7 +132,7 @@ class TrackedFiles:
             return ""
         top, name = entry.parent, os.fspath(path.relative_to(entry.parent))
         words = ("--literal-pathspecs", "diff", "--cached", "--raw", "-z", "--no-abbrev")
-        listed = self._ask(top, *words, "--no-renames", "--no-ext-diff", "--", name) or b""
+        listed = self._ask(top, *words, "--no-renames", "--", name) or b""
         for change in listed.split(b"\0")[:-1:2]:
             id = change.split()[3].decode("ascii")
             if any(each is not None and object_id(each, like=id) == id for each in contents):

@@ -4,11 +4,12 @@ import asyncio
 import json
 import os
 import platform
+import re
 import select
 import sys
 import threading
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -237,7 +238,7 @@ class Wall:
             unlaid = (path for path in wanted if path not in mounted and path_exists(path))
             bare = [path for path in unlaid if not path.is_socket()]  # one may be new by now
             if said or bare:
-                raise setup_error(said or f"{bare[0]} cannot be covered")
+                raise _setup_error(said or f"{bare[0]} cannot be covered", wanted)
 
     async def end(self) -> None:
         """End everything in it."""
@@ -321,7 +322,8 @@ class WallStarter:
             await self._open_gate(wall)
         except (ToolError, TimeoutError) as error:
             said = await asyncio.to_thread(self._why_not, self._argv(wall.plan, backend))
-            raise setup_error(said or str(error) or "it does not answer") from error
+            said = said or str(error) or "it does not answer"
+            raise _setup_error(said, wall.islands) from error
 
     def _argv(self, plan: SandboxPlan, backend: Backend) -> tuple[str, ...]:
         """The arguments that set up a wall."""
@@ -352,7 +354,8 @@ class WallStarter:
             pid = await asyncio.to_thread(_first_process, reading)
             if not pid:
                 said = await asyncio.to_thread(self._why_not, self._argv(plan, "bubblewrap"))
-                raise setup_error(said or "it ended at once")
+                covered = (mount.path for mount in islands_of(plan))
+                raise _setup_error(said or "it ended at once", covered)
         except BaseException:
             keeper.close()
             raise
@@ -399,6 +402,14 @@ class WallStarter:
         if wall.pid and not wall.plan.is_read_only:
             wall.ports = WallPorts(folder, wall.pid, port)
             wall.ways.callback(wall.ports.close)
+
+
+def _setup_error(why: str, covered: Iterable[Path]) -> ToolError:
+    """The error for a wall; if it names one of the paths `covered`, the user can move that."""
+    named = (
+        path for path in covered if re.search(rf"{re.escape(os.fspath(path))}(?![\w./-])", why)
+    )
+    return setup_error(why, max(named, default=None))
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

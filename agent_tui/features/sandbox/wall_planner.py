@@ -17,18 +17,16 @@ from agent_tui.features.sandbox.home import (
     make_links,
     own_program,
     program_folders,
-    sockets_of_others,
     what_runs,
 )
 from agent_tui.features.sandbox.mounts import close_ways
+from agent_tui.features.sandbox.named_sockets import find_sockets_of_others
 from agent_tui.features.sandbox.places import find_data_places, find_places
 from agent_tui.features.sandbox.plan import (
-    TEMPORARY_PLACES,
     Border,
     Covers,
     SandboxPlan,
     WallFolders,
-    existing_files,
     plan_for,
 )
 from agent_tui.features.sandbox.tool_settings import (
@@ -38,9 +36,11 @@ from agent_tui.features.sandbox.tool_settings import (
 )
 from agent_tui.features.sandbox.watch import ObeyedWatch
 from agent_tui.paths import make_private_dir
-from agent_tui.safe_paths import is_folder, real_path
+from agent_tui.safe_paths import is_file, is_folder, path_exists, real_path
+from agent_tui.tools.base import TEMPORARY_PLACES
 from agent_tui.tools.command_sandbox import setup_error
 from agent_tui.tools.files.folder_entries import REBUILT_FOLDERS
+from agent_tui.tools.git.places import git_folder_around, git_place
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 
@@ -134,8 +134,9 @@ class WallPlanner:
         )
         links, beside = tuple(view.links.items()), self._keys_beside(cwd, plan, view)
         among = find_keys_among(view.readable, program_folders(self._around.environ))
-        keys = (path for path in among if not is_inside(path, plan))
-        hidden = tuple(dict.fromkeys((*plan.hidden, *beside, *existing_files(keys))))
+        keys = (path for path in among if is_file(path) and not is_inside(path, plan))
+        hidden = (*plan.hidden, *beside, *self._lead_to(keys, view.readable))
+        hidden = tuple(dict.fromkeys(hidden))
         plan = replace(plan, hidden=hidden, beside=beside, links=links)
         plan = self._with_versions(cwd, plan)
         if self._is_coarse(cwd):
@@ -149,14 +150,22 @@ class WallPlanner:
         close_ways(plan)
         return plan
 
-    def plan_again(self, cwd: Path, before: SandboxPlan) -> SandboxPlan:
-        """The current plan of a running wall, as far as it can still change."""
+    def plan_again(self, cwd: Path, before: SandboxPlan, pid: int) -> SandboxPlan:
+        """The current plan of a running wall, as far as it can still change.
+
+        Args:
+            cwd: The folder that it is for.
+            before: The plan that it was set up with.
+            pid: A process inside, by its id outside.
+        """
         covers = self._covers(cwd)
         kept = [path for path in before.hidden if not is_inside(path, before)]
         outside = [path for path in kept if path not in before.beside]
         watch = self._watch(cwd)
-        sockets = sockets_of_others(before.gate)  # they come and go, so no new wall's plan has them
-        beside = () if watch is None else watch.hidden.find_beside()
+        beside = () if watch is None else self._find_beside(cwd, watch)
+        seen = (*covers.sockets, *(() if watch is None else watch.hidden.sockets_beside))
+        # They come and go, so no new wall's plan has them.
+        sockets = find_sockets_of_others(seen, before.gate, pid, self._outside)
         plan = plan_for(
             self.folders(cwd),
             Border(self._around.home, self._around.caches),
@@ -198,7 +207,35 @@ class WallPlanner:
             and (not self._is_coarse(cwd) if _is_around(path, plan) else view.holds(path))
         ]
         watch.hidden.search_beside(folders, plan.writable)
-        return watch.hidden.find_beside()
+        return self._find_beside(cwd, watch)
+
+    def _find_beside(self, cwd: Path, watch: ObeyedWatch) -> tuple[Path, ...]:
+        keys = watch.hidden.find_beside()
+        return tuple(self._lead_to(keys, (*watch.hidden.beside, *self._projects(cwd))))
+
+    def _projects(self, cwd: Path) -> Iterator[Path]:
+        """The working folders, and the work trees around them."""
+        for folder in self.folders(cwd):
+            yield folder
+            if (git := git_place(folder)) is not None:
+                yield git.top
+
+    def _lead_to(self, keys: Iterable[Path], places: Iterable[Path]) -> Iterator[Path]:
+        """What `keys` are or lead to. Blocking.
+
+        A link with the name of a key may lead to anything, and a command may have made it. Commands
+        need the system, devices, the programs on ``PATH`` and what git keeps. So a link counts only
+        if it leads to a file in `places` that is none of these.
+        """
+        programs = set(map(real_path, program_folders(self._around.environ)))
+        ours, places = real_path(sys.prefix), tuple(places)
+        for path in keys:
+            real = real_path(path)
+            is_needed = real.parent in programs or real.is_relative_to(ours)
+            is_there = is_file(real) and any(map(real.is_relative_to, places))
+            is_keys = is_there and not is_needed and git_folder_around(real) is None
+            if path_exists(real) and (real == path or is_keys):
+                yield real
 
     def _with_versions(self, cwd: Path, plan: SandboxPlan) -> SandboxPlan:
         """`plan`, in which git's versions of hidden files and its settings without tokens show."""
@@ -212,6 +249,7 @@ class WallPlanner:
         """What is covered in working folders, given this program's environment and files."""
         watch = self._watch(cwd)
         covers = Covers() if watch is None else watch.covers
+        covers = replace(covers, hidden=tuple(self._lead_to(covers.hidden, self._projects(cwd))))
         if own := self.own_in(self.folders(cwd)):
             for folder in own:  # a command could create one that is missing
                 make_private_dir(folder)

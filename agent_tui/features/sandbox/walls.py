@@ -16,7 +16,7 @@ from typing import Final
 from agent_tui.cli.command_sandbox import ProgramSandbox
 from agent_tui.config import Settings
 from agent_tui.errors import ToolError
-from agent_tui.features.sandbox.backends import backend_here, bwrap_argv, landlock_environ
+from agent_tui.features.sandbox.backends import backend_here, bwrap_argv, is_there, landlock_environ
 from agent_tui.features.sandbox.folders import Scratch, StandIns
 from agent_tui.features.sandbox.hints import HiddenPlaces, WallView, paths_in
 from agent_tui.features.sandbox.home import own_program, without_sockets
@@ -28,6 +28,7 @@ from agent_tui.features.sandbox.wall import Wall, WallParts, WallStarter
 from agent_tui.features.sandbox.wall_planner import Surroundings, WallPlanner, is_inside
 from agent_tui.features.sandbox.watch import ObeyedWatch
 from agent_tui.safe_paths import distrust_programs_in, find_program, git_entry, is_folder, real_path
+from agent_tui.tools.base import TEMPORARY_PLACES
 from agent_tui.tools.command_sandbox import setup_error
 from agent_tui.tools.held_files import HeldFiles
 from agent_tui.tools.job_table import JobTable
@@ -35,6 +36,7 @@ from agent_tui.tools.processes.environment import with_git_settings
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 _PROBE_S: Final = 5.0
+_MOST_HINTS: Final = 3
 _GIT_SETTINGS: Final = (("branch.autoSetupMerge", "false"),)
 """Without it ``git switch -c x origin/x`` and ``git worktree add`` fail: they write git's
 config."""
@@ -248,12 +250,12 @@ class Walls(ProgramSandbox):
         if (hidden := watch.covers.hidden) == wall.hidden:
             return None
         async with self._turn:
-            plan = await asyncio.to_thread(self._planner.plan_again, cwd, wall.plan)
+            plan = await asyncio.to_thread(self._planner.plan_again, cwd, wall.plan, wall.pid)
         wall.hidden = hidden
         return plan
 
     def _repair(self, cwd: Path, wall: Wall) -> None:
-        wall.repair(self._planner.plan_again(cwd, wall.plan), self._outside)
+        wall.repair(self._planner.plan_again(cwd, wall.plan, wall.pid), self._outside)
 
     def scratch(self, cwd: Path) -> Scratch | None:
         """What replaces ``/tmp`` for commands in `cwd`; None if it is the machine's.
@@ -267,6 +269,22 @@ class Walls(ProgramSandbox):
             return Scratch(real_path(self._stand_ins.scratch()), shared)
         return None
 
+    def temporary_folders(self, cwd: Path) -> Sequence[Path] | None:
+        """The folders for temporary files that commands in `cwd` write; None without a wall.
+
+        By the names that tools use: only a wall that has mounts shows its own as ``/tmp``. Blocking
+        on first use.
+        """
+        match self.state(cwd).backend:
+            case "bubblewrap":
+                return TEMPORARY_PLACES
+            case "landlock":
+                with suppress(OSError):  # then there is no wall, and its error says why
+                    return (real_path(self._stand_ins.scratch()),)
+                return ()
+            case "none":
+                return None
+
     def is_coarse(self, cwd: Path) -> bool:
         """Whether the wall for `cwd` can neither hide nor protect files in working folders."""
         return self.state(cwd).backend == "landlock"
@@ -278,7 +296,7 @@ class Walls(ProgramSandbox):
         return () if wall is None else git_tokens(wall.plan.read_only)
 
     def shows(self, cwd: Path, path: Path) -> bool:
-        """Whether commands in `cwd` can read `path`, as far as hidden places are concerned.
+        """Whether commands in `cwd` can read `path`, as far as the place decides that.
 
         A file in the machine's ``/tmp`` counts as shown. Blocking on first use.
 
@@ -286,8 +304,9 @@ class Walls(ProgramSandbox):
             cwd: Where commands start.
             path: Absolute, links followed.
         """
-        hidden = (*self._planner.homes(), *self._planner.places())
-        if not self.state(cwd).is_on or not any(path.is_relative_to(place) for place in hidden):
+        state, hidden = self.state(cwd), (*self._planner.homes(), *self._planner.places())
+        is_hidden = not is_there(path, state.backend) or any(map(path.is_relative_to, hidden))
+        if not state.is_on or not is_hidden:
             return True
         return any(path.is_relative_to(shown) for shown in self._planner.find_shown(cwd))
 
@@ -332,8 +351,12 @@ class Walls(ProgramSandbox):
         """What commands newly put into the stand-in for the home folder, and the user may miss."""
         return self._stand_ins.strays(self.home)
 
-    def hidden_hint(self, cwd: Path, command: str, errors: str, *, is_error: bool) -> str:
-        """A hint for the model about a path that commands in `cwd` cannot see. Blocking.
+    def hidden_hints(
+        self, cwd: Path, command: str, errors: str, *, is_error: bool
+    ) -> Sequence[str]:
+        """Hints for the model about paths that commands in `cwd` cannot see, at most three.
+
+        Blocking.
 
         Args:
             cwd: Where the command ran.
@@ -343,17 +366,20 @@ class Walls(ProgramSandbox):
         """
         plans = [wall.plan for (folder, _), wall in self._walls.items() if folder == cwd]
         laid = {place for plan in plans for place, _ in (*plan.links, *plan.caches)}
+        laid.update(*((*plan.writable, *plan.readable, *plan.read_only) for plan in plans))
         homes, places = self._planner.homes(), self._planner.places()
         hidden = HiddenPlaces(self.home, homes, places, lambda path: self.shows(cwd, path), laid)
         view = self.view(cwd)
         failed = set(paths_in("", errors, view))
+        named = dict[Path, str]()
         for path in paths_in(command, errors, view):
             with suppress(OSError):
                 folder = hidden.folder_to_name(path, cwd, has_failed=path in failed)
                 if folder is not None and (is_error or folder not in self._hinted):
                     self._hinted.add(folder)
-                    return hidden.hint(folder)
-        return ""
+                    if named.keys().isdisjoint((folder, *folder.parents)):
+                        named[folder] = hidden.hint(folder)
+        return list(dict.fromkeys(named.values()))[:_MOST_HINTS]
 
     @property
     def refusals(self) -> int:

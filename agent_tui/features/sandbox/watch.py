@@ -562,8 +562,9 @@ class ObeyedWatch:
                 author = "commands"
             else:
                 author = state.authors.author_of(change.path, author)
-            was = self._applier.contents.bytes_of(change.before)
-            why = "" if author == "user" else why_decide(change, self._roots, was)
+            contents = self._applier.contents
+            was, now = contents.bytes_of(change.before), contents.version_of(change.digest)
+            why = "" if author == "user" else why_decide(change, self._roots, was, now)
             if why:
                 cases.append(Case(change, author, why))
                 continue

@@ -31,7 +31,7 @@ from agent_tui.sessions.entries import (
 )
 from agent_tui.sessions.format.codec import decode_record, encode_header, encode_repaired
 from agent_tui.sessions.format.parse import id_in_name
-from agent_tui.text import repair_text
+from agent_tui.text import encode_path
 
 PROJECT = "/@agent-tui-project"
 """Stands for the project's folder, which is another one in each clone."""
@@ -125,7 +125,7 @@ def local_entry(entry: Entry, root: Path, earliest: str = "") -> Entry:
     line = encode_repaired(entry)[1]
     if PROJECT.encode() not in line:
         return entry
-    name = repair_text(str(root))
+    name = encode_path(str(root))
     data = _mapped(cast(JsonValue, json.loads(line)), lambda text: text.replace(PROJECT, name))
     value = decode_record(_dump(cast(JsonObject, data)).rstrip(b"\n")).value
     assert not isinstance(value, Header), "an entry stays one"
@@ -137,14 +137,14 @@ def local_header(header: Header, root: Path, pulled_from: PulledFrom) -> Header:
 
     The model and the address of another machine don't count here; the user's own do.
     """
-    name = repair_text(str(root))
+    name = encode_path(str(root))
     data = _mapped(
         cast(JsonValue, header.model_dump(mode="json", by_alias=True, exclude_none=True)),
         lambda text: text.replace(PROJECT, name),
     )
     local = Header.model_validate(data)
     changes: dict[str, object] = {
-        "cwd": repair_text(str(_folder_below(root, header.cwd))),
+        "cwd": str(_folder_below(root, header.cwd)),
         "provider": "",
         "model_id": "",
         "thinking_level": "off",
@@ -188,7 +188,7 @@ def _unsigned(part: object) -> object:
 
 def _names_of(roots: Sequence[Path]) -> tuple[str, ...]:
     """The names of `roots`, the longest first."""
-    texts = {str(root) for root in roots if len(root.parts) > _LEAST_ROOT_PARTS - 1}
+    texts = {encode_path(str(root)) for root in roots if len(root.parts) > _LEAST_ROOT_PARTS - 1}
     return tuple(sorted(texts, key=len, reverse=True))
 
 

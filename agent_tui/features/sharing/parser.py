@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from agent_tui.cli.sessions.verbs import AddVerb
+from agent_tui.cli.verbs import AddSessionVerb
 from agent_tui.sessions.store import SessionStore
 
 _SHARE = """\
@@ -37,7 +37,7 @@ counts your entries that stayed although the remote has others with their ids,
 "waiting" entries whose predecessor is missing."""
 
 
-def add_sharing(add: AddVerb) -> None:
+def add_sharing(add: AddSessionVerb) -> None:
     """Add the three subcommands with `add`."""
     share = add("share", _share, "show and change what may be shared of this project", _SHARE)
     push = add("push", _push, "push chosen sessions to the project's git remote", _PUSH)

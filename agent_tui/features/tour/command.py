@@ -18,7 +18,8 @@ async def tour(front: Front, argument: str) -> None:
 async def _offer_tour(front: Front, screen: ScreenControls) -> None:
     """Start the tour, which is a separate conversation, if the user agrees."""
     if front.is_working:
-        front.say("The tour cannot start while the agent works. Use /abort first.", "warning")
+        stop = front.runtime.services.ways.stop
+        front.say(f"The tour cannot start while the agent works. {stop}", "warning")
         return
     facts = [f"It has {len(TOUR.steps)} steps in a scratch folder, with scripted replies."]
     if front.runtime.conversation.log.entries:

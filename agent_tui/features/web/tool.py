@@ -13,8 +13,8 @@ from pydantic import Field
 from agent_tui.errors import ToolError
 from agent_tui.features.web.exchange import Fetched, FetchRequest, answer_of
 from agent_tui.messages import ToolDetails
-from agent_tui.secret_text import mask_values
-from agent_tui.tools.addresses import web_url
+from agent_tui.secret_text import holds_value, mask_values
+from agent_tui.tools.addresses import check_host, web_url
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.command_sandbox import NO_SANDBOX, CommandSandbox
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -46,14 +46,15 @@ class FetchTool:
     sandbox: CommandSandbox = NO_SANDBOX
     may_be_private: bool = False
     name: str = "fetch"
-    description: str = "Read a URL: a web page as Markdown, text or PDF."
+    description: str = "Read a URL: page, text or PDF."
     arguments_type: type[FetchArguments] = FetchArguments
 
     def intent(self, arguments: FetchArguments, context: ToolContext) -> Intent:
         """Access to one host, whose name the rules match. Nothing is resolved yet."""
         url = web_url(arguments.url)
-        if any(secret in arguments.url for secret in context.secrets):
+        if any(holds_value(text, context.secrets) for text in (arguments.url, str(url))):
             raise ToolError("The URL contains a key, so it was not fetched.")
+        check_host(url.host, may_be_private=self.may_be_private)
         return Intent(
             title=f"fetch {url}",
             access="network",
@@ -98,7 +99,8 @@ class FetchTool:
 def make_tool(host: ToolHost) -> OfferedTool:
     """The tool, as it is offered."""
     may_be_private = host.settings.fetch_private
-    return offer_tool(FetchTool(host.keeper, host.sandbox, may_be_private=may_be_private))
+    tool = FetchTool(host.keeper, host.sandbox, may_be_private=may_be_private)
+    return offer_tool(tool, is_seldom=True)
 
 
 def _output(page: Fetched, context: ToolContext) -> ToolOutput:

@@ -1,1 +1,1 @@
-"""Who asked for lines of a file, and why."""
+"""Who asked for lines of a file and why."""

@@ -5,11 +5,11 @@ import asyncio
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front, Page, PageSection
 from agent_tui.features.why.line_history.answers import FOR_PEOPLE, answer_lines
+from agent_tui.features.why.line_history.file_sessions import FileSessions
 from agent_tui.features.why.line_history.project import FileHistory, read_file_history
 from agent_tui.features.why.line_history.why import explain_lines, read_place, read_present
 from agent_tui.safe_paths import real_path
 from agent_tui.secret_text import mask_values
-from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.tools.git.blame import Blame
 from agent_tui.tools.processes.keeper import ProcessKeeper
 

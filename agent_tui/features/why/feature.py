@@ -1,4 +1,4 @@
-"""Who asked for lines of a file, and why: a tool, a command and a subcommand."""
+"""Who asked for lines of a file and why: a tool, a command and a subcommand."""
 
 from agent_tui.feature import Feature, Subcommand
 
@@ -10,5 +10,6 @@ FEATURE = Feature(
         ),
     ),
     tools=("agent_tui.features.why.tool:make_tool",),
+    part="agent_tui.features.why.part:WhyPart",
     brings={"agent_tui.commands": ("agent_tui.features.why.command:why",)},
 )

@@ -15,13 +15,13 @@ from agent_tui.cli.plugins import plugins_in_shell
 from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.commands.core.plugin_kinds import IMPORTERS
 from agent_tui.features.why.line_history.answers import FOR_PEOPLE, answer_json, answer_lines
+from agent_tui.features.why.line_history.file_sessions import FileSessions
 from agent_tui.features.why.line_history.project import read_file_history
 from agent_tui.features.why.line_history.why import explain_lines, read_place, read_present
 from agent_tui.messages import with_texts
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_paths import real_path
 from agent_tui.secret_text import mask_secrets
-from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.blame import Blame
 from agent_tui.tools.processes.keeper import ProcessKeeper

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from agent_tui.errors import UsageError
 from agent_tui.features.why.line_history.answers import FOR_MODEL, AnswerWriter, alike
+from agent_tui.features.why.line_history.file_sessions import FileSessions
 from agent_tui.features.why.line_history.project import FileHistory, read_file_history
 from agent_tui.features.why.line_history.why import (
     LineAnswer,
@@ -16,6 +17,7 @@ from agent_tui.features.why.line_history.why import (
     explain_lines,
     read_present,
 )
+from agent_tui.features.why.part import StoredSessions
 from agent_tui.messages import ToolDetails
 from agent_tui.safe_paths import real_path
 from agent_tui.safe_text import printable_line
@@ -59,7 +61,7 @@ class WhyTool:
     is_trusted: Callable[[Path], bool]
     name: str = "why"
     description: str = (
-        "Who asked for lines of a file, and why.\n"
+        "Who asked for lines of a file and why.\n"
         "Before changing or removing code whose purpose is unclear."
     )
     arguments_type: type[WhyArguments] = WhyArguments
@@ -86,15 +88,22 @@ class WhyTool:
         last = arguments.last or arguments.line or _LAST_LINE
         place = LinePlace(path, arguments.line or 1, last)
 
+        history = context.history
+        sessions = FileSessions(
+            context.use(StoredSessions).store,
+            history.sessions(),
+            reaches_others=history.reaches_others,
+        )
+
         def read() -> tuple[str, FileHistory]:
-            return read_present(path), read_file_history(context.file_sessions(), path)
+            return read_present(path), read_file_history(sessions, path)
 
         try:
-            present, history = await asyncio.to_thread(read)
+            present, file = await asyncio.to_thread(read)
             blame = None
             if await asyncio.to_thread(self.is_trusted, path.parent):
                 blame = Blame(self.keeper, path, context.environ)
-            answers = await explain_lines(history, place, present, blame)
+            answers = await explain_lines(file, place, present, blame)
         except UsageError as error:
             raise ToolError(str(error)) from error
         return _output(answers, context)
@@ -102,7 +111,7 @@ class WhyTool:
 
 def make_tool(host: ToolHost) -> OfferedTool:
     """The tool, as it is offered."""
-    return offer_tool(WhyTool(host.keeper, host.is_trusted))
+    return offer_tool(WhyTool(host.keeper, host.is_trusted), is_seldom=True)
 
 
 def _output(answers: Sequence[LineAnswer], context: ToolContext) -> ToolOutput:

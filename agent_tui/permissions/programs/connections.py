@@ -10,16 +10,14 @@ from agent_tui.permissions.shell.parts import ShellParts, split_command
 from agent_tui.permissions.shell.words import CommandPart
 
 _CLIENT_NAMES = """
-    curl wget ssh scp sftp ftp telnet nc rsync ping dig nslookup gh glab aws gcloud az kubectl helm
-    terraform pip pip3 npx bunx pipx uvx twine brew apt apt-get
+    curl wget ssh scp sftp ftp telnet nc rsync ping dig nslookup glab aws gcloud az kubectl helm
+    terraform twine brew apt apt-get
 """
 _CLIENTS = frozenset(_CLIENT_NAMES.split())
-"""Programs that are of little use without a network."""
+"""Programs that are of little use without a network, beside those of `bundle_fetched_by`."""
 
-_FETCHING = re.compile(
+_GIT_FETCHING = re.compile(
     r"git (?:push|pull|fetch|clone|ls-remote|submodule update|remote update)\b"
-    r"|(?:npm|pnpm|yarn|bun|uv|poetry|cargo|go|gem|bundle|composer|docker|podman) (?:\S+ )?"
-    r"(?:install|ci|add|get|update|publish|push|pull|login|sync|download|fetch)\b"
 )
 _REMOTE = re.compile(
     r"(?<![a-z0-9+.-])(?:[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?|git@)([\w.-]+\.[a-z]+)", re.IGNORECASE
@@ -74,6 +72,6 @@ def _host_of_url(url: str) -> NamedHost | None:
 
 def _is_client(part: CommandPart) -> bool:
     line = part.command_line
-    if part.program in _CLIENTS or _FETCHING.match(line):
+    if part.program in _CLIENTS or _GIT_FETCHING.match(line):
         return True
     return bundle_fetched_by(line) is not None

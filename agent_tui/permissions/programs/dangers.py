@@ -61,6 +61,7 @@ _OWN_VERBS = frozenset(_OWN_VERB_NAMES.split())
 
 _HIDDEN = frozenset({"rm", "dd", "shred", "find", "mkfs", *OURSELVES})
 _MAX_HIDDEN_WORDS = 12
+_MOST_HIDDEN = 200
 _BEFORE_COMMAND = "|!"
 """How programs tell a command from other values: git an alias, ``less`` a filter."""
 
@@ -112,23 +113,37 @@ def danger_of(
 def find_hidden_commands(part: CommandPart) -> tuple[CommandPart, ...]:
     """Commands that what a program is given may hold.
 
-    That is in ``LESSOPEN='|rm x' less f``, and in the words of a program that may run them: ``ssh
-    HOST rm x``, ``-c 'rm x'``, ``-o ProxyCommand='rm x'``.
+    That is in ``LESSOPEN='|rm x' less f``, ``make SHELL='rm x'``, and in the words of a program
+    that may run them: ``ssh HOST rm x``, ``-c 'rm x'``, ``-o ProxyCommand='rm x'``. A variable may
+    hold a command with variables: ``LESSOPEN='|env A="rm x" y' less f``.
     """
+    found = list(_hidden_in(part))
+    for inner in found:
+        found += _held_by_variables(inner) if len(found) < _MOST_HIDDEN else ()
+    return tuple(found)
+
+
+def _hidden_in(part: CommandPart) -> Iterator[CommandPart]:
     name = part.program
     words = () if name in _OWN_VERBS else part.words[: _MAX_HIDDEN_WORDS + 1]
-    found = [
-        CommandPart(part.source, words[index:], wrapper=name)
-        for index in range(1, len(words))
-        if words[index].value and not (words[index].value or "").startswith("-")
-    ]
+    for index in range(1, len(words)):
+        if words[index].value and not (words[index].value or "").startswith("-"):
+            yield CommandPart(part.source, words[index:], wrapper=name)
     texts = [word.value for word in words[1:] if word.value and re.search(r"\s", word.value)]
     texts += [value for word in words[1:] for value in _values_in(word.value or "")]
-    texts += [word.value for word in part.values[:_MAX_HIDDEN_WORDS] if word.value]
-    for text in texts:
-        commands = split_command(text.lstrip(_BEFORE_COMMAND)).commands
-        found += [inner for inner in commands if inner.words]
-    return tuple(found)
+    yield from (inner for text in texts for inner in _commands_of(text))
+    yield from _held_by_variables(part)
+
+
+def _held_by_variables(part: CommandPart) -> Iterator[CommandPart]:
+    """The commands in the values of the variables that `part` sets."""
+    for word in part.assigned[:_MAX_HIDDEN_WORDS]:
+        yield from _commands_of(word.value or "")
+
+
+def _commands_of(text: str) -> Iterator[CommandPart]:
+    commands = split_command(text.lstrip(_BEFORE_COMMAND)).commands
+    return (inner for inner in commands if inner.words)
 
 
 def _values_in(word: str) -> Iterator[str]:

@@ -29,7 +29,7 @@ _GIT_ALONE = frozenset({"remote", "remote -v", "reflog"})
 _GIT_DOES_MORE = re.compile(
     r"--(?:o|ou\w*|ext[\w-]*|textc\w*|no-i[\w-]*|show-s[\w-]*|open[\w-]*|filt\w*|batch[\w-]*|stdin|cont(?!ains|ext)\w*"
     r"|pathspec-from[\w-]*|exec[\w-]*|file|unset[\w-]*|add|replace[\w-]*|edit|help|parseopt|remerge[\w-]*|diff-m[\w-]*|unt(?!il)\w*"
-    r"|no-ex[\w-]*|exclude-[fp][\w-]*)(?:=.*)?"
+    r"|no-ex(?!t)[\w-]*|exclude-[fp][\w-]*)(?:=.*)?"
     r"|-[a-zA-Z]*O.*|-[foX].*|.*%[-+ ]?(?:G|\(\*?(?:signature|if|describe)).*",
     re.DOTALL,
 )

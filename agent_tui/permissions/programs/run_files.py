@@ -1,8 +1,8 @@
 """Which files a command runs, or reads settings from, as far as its text names them.
 
 That is a program, an interpreter's script, the ``Makefile`` of ``make``, and what a variable or an
-option names: ``node tools/clean``, ``PATH=./bin make``, ``ssh -F ./config host``. Other words name
-data.
+option names: ``node tools/clean``, ``PATH=./bin make``, ``make SHELL=./x``, ``ssh -F ./config
+host``. Other words name data.
 """
 
 import shlex
@@ -46,10 +46,11 @@ def _names_in(folder: Path) -> list[str]:
 
 def _deciding_words(part: CommandPart) -> Iterator[str]:
     """The words of `part` that may name a program or settings."""
-    yield from (word.value for word in part.values if word.value)
-    yield part.name
     name = part.program
-    if name == "git":  # what its options name is a part of its own
+    is_git = name == "git"  # what its options name is a part of its own
+    yield from (word.value for word in (part.values if is_git else part.assigned) if word.value)
+    yield part.name
+    if is_git:
         return
     is_named = runs_scripts(name)  # the script is the first word that is no option
     before = ""

@@ -13,10 +13,14 @@ SAFE_VARIABLE = re.compile(r"(?!\w*_proxy\b)[a-z_][a-z0-9_]*")
 OUTPUT_OF_A_COMMAND = "/dev/fd/63"
 """What the program receives for ``<(...)``: a file to read."""
 
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*[:+?!]*=")
+"""The start of an argument that gives a variable a value, also in the forms of ``make``."""
+
 _PATTERN = re.compile(r"[*?\[]")
 _ESCAPE = re.compile(r"\\(.|\n)", re.DOTALL)
 _ESCAPE_IN_QUOTES = re.compile(r"\\([\"\\$`\n])")
 _TILDE_OF_SOMEONE = re.compile(r"~[^/]")
+_GIT_SUFFIX = re.compile(r"@\{[\w-]*\}")
 _VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 
 
@@ -86,6 +90,16 @@ class CommandPart:
         return " ".join([self.program, *(word.value or "" for word in self.arguments)])
 
     @property
+    def assigned(self) -> tuple[Word, ...]:
+        """The values of all variables: those before the program, and ``make SHELL=./x``."""
+        arguments = (
+            replace(word, value=ASSIGNMENT.sub("", word.value, count=1))
+            for word in self.arguments
+            if word.value is not None and ASSIGNMENT.match(word.value)
+        )
+        return (*self.values, *arguments)
+
+    @property
     def given(self) -> tuple[Word, ...]:
         """What a program is given: the words after its name, and the values of variables."""
         return (*self.arguments, *self.values)
@@ -143,7 +157,8 @@ def _read_unquoted(text: str) -> Word:
 
 
 def _may_be_braces(text: str) -> bool:
-    """Whether the shell may expand braces in `text`; ``{}`` and ``@{0}`` stay as they are."""
+    """Whether the shell may expand braces in `text`; ``{}`` and ``@{u}..`` stay as they are."""
+    text = _GIT_SUFFIX.sub("", text)
     return "{" in text and ("," in text or ".." in text)
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from agent_tui.permissions.shell.git_programs import programs_git_runs
-from agent_tui.permissions.shell.words import OUTPUT_OF_A_COMMAND, CommandPart, Word
+from agent_tui.permissions.shell.words import ASSIGNMENT, OUTPUT_OF_A_COMMAND, CommandPart, Word
 
 _PUTS = re.compile(r"-[0rtpxo]*[IJi].*|--replace.*", re.DOTALL)
 """Options of xargs that set the mark it replaces with what it reads."""
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 SHELLS = frozenset({"bash", "sh", "dash", "ash", "busybox"})
 _OTHER_SHELLS = frozenset({"zsh", "ksh", "mksh", "fish", "csh", "tcsh", "rbash", "pwsh", "nu"})
 _STATE_CHANGER_NAMES = """
@@ -92,7 +91,7 @@ def _wrapper(part: CommandPart, name: str, options_with_value: str) -> Unwrapped
             words.pop(0)
             if _takes_next(value, options_with_value) and words:
                 words.pop(0)
-        elif name in ("env", "sudo", "doas") and _ASSIGNMENT.match(value):
+        elif name in ("env", "sudo", "doas") and ASSIGNMENT.match(value):
             assignments.append(words[0].source)
             values.append(replace(words.pop(0), value=value.partition("=")[2]))
         else:

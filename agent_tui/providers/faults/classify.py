@@ -15,7 +15,7 @@ from agent_tui.providers.faults.overflow import is_context_overflow, window_in
 from agent_tui.providers.faults.reset_time import seconds_to_reset
 from agent_tui.providers.kept_keys import KEEPABLE
 from agent_tui.providers.keys import key_variable
-from agent_tui.providers.servers.kinds import (
+from agent_tui.providers.servers.words import (
     LOST,
     interruption_text,
     loading_delay_s,

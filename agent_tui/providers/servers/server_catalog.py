@@ -15,8 +15,15 @@ from agent_tui.config.model_addresses import display_address, is_loopback
 from agent_tui.errors import ConfigError
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, reply_limit
 from agent_tui.providers.servers.client import PATIENCE_S, REMOTE_PATIENCE_S, ServerClient
-from agent_tui.providers.servers.kinds import HOST, Ports, ServerAddress, usual_addresses
-from agent_tui.providers.servers.models import GUESSED_WINDOW, ServedModel, read_any, read_models
+from agent_tui.providers.servers.kinds import (
+    HOST,
+    Ports,
+    ServerAddress,
+    read_any,
+    read_models,
+    usual_addresses,
+)
+from agent_tui.providers.servers.models import GUESSED_WINDOW, ServedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +121,8 @@ class ServerCatalog:
 
     Args:
         settings: ``base_url``, ``api_key_env`` and the addresses in ``[models]``.
-        environ: Holds the keys for those addresses, and ``OLLAMA_HOST``.
-        ports: Ports on this machine where servers are searched for.
+        environ: Holds the keys for those addresses, and the addresses of some kinds.
+        ports: Where servers are searched for on this machine; None for the usual ports.
         patience_s: Seconds that the search may take.
     """
 
@@ -123,7 +130,7 @@ class ServerCatalog:
         self,
         settings: Settings,
         environ: Mapping[str, str],
-        ports: Ports,
+        ports: Ports | None,
         patience_s: float,
     ) -> None:
         self._settings = settings

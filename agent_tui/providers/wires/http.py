@@ -6,17 +6,18 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 from pydantic import JsonValue
 
-from agent_tui.messages import JsonObject
+from agent_tui.messages import JsonObject, Usage
 from agent_tui.providers.base import (
     Chunk,
     FinishChunk,
     FinishReason,
     ModelRef,
     RestartChunk,
+    ServerTool,
     UsageChunk,
 )
 from agent_tui.providers.wires.base import (
@@ -132,6 +133,23 @@ class Reading(ABC):
         return FinishChunk(self.finishes.get(reason, "stop")) if reason else None
 
 
+class _NoTool:
+    """The `ServerTool` of a request without one."""
+
+    def begin(self) -> None: ...
+
+    def add_to(self, body: JsonObject) -> JsonObject:
+        return body
+
+    def read(self, event: JsonObject) -> None: ...
+
+    def charge(self, usage: Usage) -> Usage:
+        return usage
+
+
+_NO_TOOL: Final = _NoTool()
+
+
 def http_wire(
     name: str,
     fit: Callable[[ModelRef], Fit],
@@ -152,26 +170,31 @@ def http_wire(
         request = way.build_request()
         known = link.known(request.model)
         address, body = ask(request, link.environ, known)
+        body = (way.request.server_tool or _NO_TOOL).add_to(body)
         return request, known, address, encode_body(without(body, request.without))
 
     async def stream(way: Attempt, link: Link) -> AsyncGenerator[Chunk, None]:
         request, known, address, content = await asyncio.to_thread(prepare, way, link)
+        tool = way.request.server_tool or _NO_TOOL
+        tool.begin()
         under_way = reading()
         try:
             async with aclosing(link.events(address, content)) as events:
                 async for event in events:
                     if under_way.begins_anew(event):
                         under_way = reading()
+                        tool.begin()
                         yield RestartChunk()
+                    tool.read(event)
                     for chunk in _chunks_of(event, under_way):
                         yield chunk
                     if under_way.is_over:
                         break
         except StreamError:
             if (counts := under_way.counts()) is not None:
-                yield UsageChunk(counts.with_cost(request, known))
+                yield UsageChunk(tool.charge(counts.with_cost(request, known)))
             raise
-        for chunk in _last_chunks(under_way, request, known):
+        for chunk in _last_chunks(under_way, request, known, tool):
             yield chunk
 
     return Wire(name, fit, write, stream, prefixes, spare_fields)
@@ -183,11 +206,13 @@ def _chunks_of(event: JsonObject, reply: Reading) -> Iterator[Chunk]:
         raise error
 
 
-def _last_chunks(reply: Reading, request: WireRequest, known: Known) -> Iterator[Chunk]:
+def _last_chunks(
+    reply: Reading, request: WireRequest, known: Known, tool: ServerTool
+) -> Iterator[Chunk]:
     """The chunks after the server has sent all of `reply`."""
     yield from reply.rest()
     if (counts := reply.counts()) is not None:
-        yield UsageChunk(counts.with_cost(request, known))
+        yield UsageChunk(tool.charge(counts.with_cost(request, known)))
     if (finish := reply.finish()) is not None:
         yield finish
 

@@ -1,36 +1,30 @@
-"""The wires, the most specific first: a new one is a line here."""
+"""The wires, the most specific first; most are of features."""
 
-from typing import Final
+from functools import cache
+from typing import Final, cast
 
+from agent_tui.feature import load_object, own_features
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.wires.anthropic import ANTHROPIC
 from agent_tui.providers.wires.base import Wire
-from agent_tui.providers.wires.bedrock import BEDROCK
 from agent_tui.providers.wires.chat import messages_to_send
 from agent_tui.providers.wires.completions import COMPLETIONS
-from agent_tui.providers.wires.gemini import GEMINI
-from agent_tui.providers.wires.responses import RESPONSES
-from agent_tui.providers.wires.vertex import VERTEX_CLAUDE, VERTEX_GEMINI
 
 CHAT: Final = Wire("chat", lambda _model: "yes", messages_to_send, None)
 """Through litellm, for every model without another wire."""
 
-WIRES: Final = (
-    ANTHROPIC,
-    RESPONSES,
-    GEMINI,
-    BEDROCK,
-    VERTEX_GEMINI,
-    VERTEX_CLAUDE,
-    COMPLETIONS,
-    CHAT,
-)
+
+@cache
+def all_wires() -> tuple[Wire, ...]:
+    """Every wire, in the order in which they are asked whether they fit."""
+    names = (name for feature in own_features() for name in feature.wires)
+    return (ANTHROPIC, *(cast(Wire, load_object(name)) for name in names), COMPLETIONS, CHAT)
 
 
 def wires_to(model: ModelRef) -> tuple[Wire, ...]:
     """The wires for calling `model`, the one to try first at the front."""
     found: list[Wire] = []
-    for wire in WIRES:
+    for wire in all_wires():
         fit = wire.fit(model)
         if fit != "no":
             found.append(wire)

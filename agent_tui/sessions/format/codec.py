@@ -147,7 +147,9 @@ def encode_repaired(entry: Entry) -> tuple[Entry, bytes]:
 
 def _repair_fields(value: Header | Entry) -> JsonValue:
     """The fields of `value` with every text repaired, as if read from a file."""
-    escaped = json.dumps(value.model_dump(by_alias=True))  # escapes what UTF-8 cannot encode
+    escaped = json.dumps(
+        value.model_dump(mode="json", by_alias=True)
+    )  # escapes what UTF-8 cannot encode
     return repair_json(cast(JsonValue, json.loads(escaped)))
 
 

@@ -15,7 +15,7 @@ from agent_tui.sessions.importers.formats import detect_format, read_foreign
 from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
-from agent_tui.text import repair_text
+from agent_tui.text import is_same_path
 
 _MOST_SESSIONS_FOUND = 3
 """Other sessions that one search reads completely."""
@@ -114,7 +114,7 @@ class ProjectSessions:
 
     def _has(self, session: KnownSession) -> bool:
         """Whether `session` belongs to this folder: a file may have been put among the others."""
-        return session.cwd in ("", repair_text(str(self.cwd)))
+        return not session.cwd or is_same_path(session.cwd, str(self.cwd))
 
 
 class SessionChain:

@@ -1,9 +1,9 @@
 """Changes of files: what calls and commands changed, and how to restore it."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from agent_tui.messages import FileTouches, Stored, ToolResultMessage
+from agent_tui.messages import FileTouches, Stored, StoredPath, ToolResultMessage
 from agent_tui.sessions.entries import CustomEntry, Entry, MessageEntry, custom_entry, custom_value
 
 FILE_CHANGES = "file_changes"
@@ -38,16 +38,20 @@ class FileVersion(Stored):
 class RecordedFileChange(Stored):
     """One change of one file, whose path is absolute."""
 
-    path: str
+    path: StoredPath
     before: FileVersion
     after: FileVersion
 
 
 class FileChanges(Stored):
-    """Changes made together: by a call, a command, or a restore (``is_restore``)."""
+    """Changes made together: by a call, a command, or a restore (``is_restore``).
+
+    ``undoes`` is the id of the entry of the restore that this one undoes.
+    """
 
     changes: tuple[RecordedFileChange, ...] = ()
     is_restore: bool = False
+    undoes: str = ""
 
 
 def file_changes_entry(changes: FileChanges) -> CustomEntry:
@@ -95,10 +99,12 @@ class RestorePlan:
     Attributes:
         restores: Files to restore.
         left: Files that stay changed, and why.
+        undoes: The id of the entry of the restore that it undoes; empty if it undoes none.
     """
 
     restores: tuple[Restore, ...] = ()
     left: tuple[tuple[str, str], ...] = ()
+    undoes: str = ""
 
     @property
     def is_empty(self) -> bool:
@@ -138,28 +144,59 @@ def plan_restore(written: Sequence[Entry], leaf_id: str | None, now: ReadVersion
 
 
 def plan_taking_back(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
-    """The plan to undo the newest restore; empty if that is not the newest change.
+    """The plan to undo the newest restore that is not undone yet; empty if there is none.
+
+    Only restores after all other changes count, and those before a message only until one of
+    them is undone. A restore of which nothing can be undone is passed over.
 
     Args:
         written: All entries of the session, in the order they were written.
         now: Reads a file's version.
     """
-    targets = {change.path: change.before for change in _newest_restore(written)}
-    return _plan(targets, _last_known(written), now)
+    known, first = _last_known(written), RestorePlan()
+    for entry_id, changes in _open_restores(written, now):
+        plan = _plan({change.path: change.before for change in changes}, known, now)
+        if plan.restores:
+            return replace(plan, undoes=entry_id)
+        first = plan if first.is_empty else first
+    return first
 
 
 def restore_to_finish(written: Sequence[Entry], now: ReadVersion) -> RestorePlan:
     """The part of the newest restore that the program's end interrupted."""
-    changes = _newest_restore(written)
-    undone = [change for change in changes if now(change.path).is_as(change.before)]
-    targets = {change.path: change.after for change in undone}
-    return _plan(targets, _last_known(written), now)
-
-
-def _newest_restore(written: Sequence[Entry]) -> Sequence[RecordedFileChange]:
-    """The changes of the newest restore; empty if the newest changes are no restore."""
     newest = next(filter(None, map(changes_here, reversed(written))), None)
-    return newest.changes if newest is not None and newest.is_restore else ()
+    if newest is None or not newest.is_restore:
+        return RestorePlan()
+    undone = [change for change in newest.changes if now(change.path).is_as(change.before)]
+    targets = {change.path: change.after for change in undone}
+    return replace(_plan(targets, _last_known(written), now), undoes=newest.undoes)
+
+
+def _open_restores(
+    written: Sequence[Entry], now: ReadVersion
+) -> Iterator[tuple[str, Sequence[RecordedFileChange]]]:
+    """The restores that are not undone: the ids of their entries and the changes, newest first."""
+    undone: dict[str, set[str]] = {}
+    for entry in reversed(written):
+        recorded = changes_here(entry)
+        if recorded is None:
+            if undone and isinstance(entry, MessageEntry) and entry.pulled_from is None:
+                return
+            continue
+        if not recorded.is_restore:
+            return
+        if recorded.undoes:
+            # The program may have ended before it wrote the files of the newest one.
+            done = {
+                change.path
+                for change in recorded.changes
+                if undone or not now(change.path).is_as(change.before)
+            }
+            undone.setdefault(recorded.undoes, set()).update(done)
+            continue
+        gone = undone.get(entry.id, set())
+        if left := [change for change in recorded.changes if change.path not in gone]:
+            yield entry.id, left
 
 
 def _plan(

@@ -7,7 +7,15 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from agent_tui.config import HookEvent
-from agent_tui.messages import AssistantMessage, Cost, Job, ToolResultMessage, TurnFacts, Usage
+from agent_tui.messages import (
+    AssistantMessage,
+    BashExecutionMessage,
+    Cost,
+    Job,
+    ToolResultMessage,
+    TurnFacts,
+    Usage,
+)
 from agent_tui.safe_paths import path_from
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
@@ -53,6 +61,8 @@ def turn_facts(entries: Iterable[Entry], elapsed_ms: int, cwd: Path) -> TurnFact
                 touched.update(dict.fromkeys((*files.written, *files.edited)))
             case _ if (found := file_changes_in(entry)) is not None:
                 for change in found.changes:
+                    if found.is_restore and change.path not in versions:
+                        continue  # the user took back what an earlier turn changed
                     before, _ = versions.get(change.path, (change.before, change.after))
                     versions[change.path] = (before, change.after)
                     touched[change.path] = None
@@ -96,9 +106,29 @@ def was_kept_by_hook(entry: Entry) -> bool:
 
 
 def find_superseded(path: Sequence[Entry]) -> frozenset[str]:
-    """Ids of texts that hooks kept after earlier compactions: only the newest counts."""
+    """Ids of texts of which only the newest counts.
+
+    That are those that hooks kept after compactions, and of notes that the user restored files,
+    those on files that the next notes name, too.
+    """
     kept = [entry.id for entry in path if was_kept_by_hook(entry)]
-    return frozenset(kept[:-1])
+    gone, told = set(kept[:-1]), dict[str, frozenset[str]]()
+    for entry in path:
+        if isinstance(entry, MessageEntry):
+            told = {}
+        elif isinstance(entry, CustomMessageEntry) and entry.custom_type == _RESTORED:
+            names = frozenset(map(str, entry.details if isinstance(entry.details, list) else ()))
+            gone.update(id for id, earlier in told.items() if earlier <= names)
+            told[entry.id] = names or frozenset([entry.id])
+    return frozenset(gone)
+
+
+_RESTORED = "files_restored"
+
+
+def note_to_model(text: str, files: Sequence[str] = ()) -> CustomMessageEntry:
+    """The entry that tells the model what the user did to `files`; it is not shown."""
+    return CustomMessageEntry(custom_type=_RESTORED, content=text, display=False, details=[*files])
 
 
 JOBS_ENDED = "jobs_ended"
@@ -128,6 +158,8 @@ def jobs_in(entry: Entry) -> Sequence[Job]:
     match entry:
         case MessageEntry(message=ToolResultMessage(details={"jobs": list()}) as result):
             return result.tool_details.jobs
+        case MessageEntry(message=BashExecutionMessage(exclude_from_context=False) as command):
+            return command.jobs or ()
         case CustomMessageEntry(custom_type="jobs_ended", details=list() as jobs):
             try:
                 return _JOBS.validate_python(jobs)

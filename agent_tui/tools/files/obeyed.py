@@ -36,31 +36,38 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
         "an editor": """
             .vscode/ .idea/ .zed/ .fleet/ .nova/ .vs/ .helix/ .lapce/ .theia/ .vim/coc-settings.json
             *.code-workspace *.sublime-project .dir-locals.el .dir-locals-2.el .nvim.lua .nvimrc
-            .exrc .vimrc .gvimrc .lvimrc .vimspector.json .kateproject .bsp/ buildserver.json
-            .externaltoolbuilders/ .neoconf.json .luarc.json .luarc.jsonc .ropeproject/config.py
-            .lsp/config.edn .factorypath .project .cproject cmakelists.txt.user .kdev4/ .idx/""",
+            .exrc .vimrc .gvimrc .lvimrc _vimrc_local.vim .vimspector.json .kateproject .bsp/
+            buildserver.json .lite_project.lua .ycm_extra_conf.py .merlin
+            .externaltoolbuilders/ .neoconf.json .nlsp-settings/ .luarc.json .luarc.jsonc
+            .ropeproject/config.py .lsp/config.edn .factorypath .project .cproject
+            cmakelists.txt.user .kdev4/ .idx/""",
         "a development container": ".devcontainer/ .devcontainer.json",
         "an agent": """
-            .claude/ .codex/ .gemini/ .cursor/ .agents/ .opencode/ .pi/ .windsurf/ .continue/ .roo/
-            .kiro/ .aider/ .goose/ .junie/ .amp/ .augment/ .crush/commands/ .factory/ .kilocode/
-            .kimi/ .openhands/ .qwen/ .trae/ .vibe/ .agent/ .amazonq/ .cline/ .codebuddy/ .grok/
-            .iflow/ .letta/ .qoder/ .rovodev/ .zencoder/ .github/copilot-instructions.md
-            .github/instructions/ .github/prompts/ .github/chatmodes/ .github/agents/
-            .github/hooks/ .github/skills/ .github/copilot/ .github/lsp.json .mcp.json
-            mcp.json .aider.conf.yml opencode.json opencode.jsonc crush.json .crush.json .roomodes
-            .kilocodemodes gptme.toml gptme.local.toml .aiassistant/ .copilot/ .crush/crush.json
-            .crush/skills/ .forge/ .lingma/ .serena/ .tabnine/ .warp/""",
+            .claude/ .codex/ .gemini/ .cursor/ .agents/ .opencode/ .pi/ .windsurf/ .continue/
+            .continuerc.json .roo/ .kiro/ .aider/ .goose/ .junie/ .amp/ .augment/
+            .crush/commands/ .factory/ .kilocode/ .kimi/ .openhands/ .qwen/ .trae/ .vibe/ .agent/
+            .amazonq/ .cline/ .codebuddy/ .grok/ .iflow/ .letta/ .qoder/ .rovodev/ .zencoder/
+            .github/copilot-instructions.md .github/instructions/ .github/prompts/
+            .github/chatmodes/ .github/agents/ .github/hooks/ .github/skills/ .github/copilot/
+            .github/lsp.json .mcp.json mcp.json .aider.conf.yml opencode.json opencode.jsonc
+            crush.json .crush.json .roomodes .kilocodemodes gptme.toml gptme.local.toml
+            .aiassistant/ .copilot/ .crush/crush.json .crush/skills/ .forge/ .lingma/ .serena/
+            .tabnine/ .warp/""",
         "a debugger or an interpreter": """
             .gdbinit .lldbinit .pdbrc .pdbrc.py .rprofile .renviron .rdata .irbrc _irbrc irb.rc
-            .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc .perldb .erlang""",
+            .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc .perldb .erlang
+            .psysh.php""",
         "mise": """
             mise.toml mise.*.toml .mise.toml .mise.*.toml .miserc.toml .tool-versions .mise/
             mise/config.toml mise/config.*.toml mise/conf.d/ .config/mise.toml .config/mise.*.toml
             .config/mise/""",
         "git hooks": ".husky/ .githooks/ .git-hooks/ .lefthook/ .lefthook-local/",
         "git": ".lfsconfig",
-        "a client of git": ".lazygit.yml .gh-dash.yml .gh-dash.yaml .reviewboardrc .arcconfig",
-        "ctags": ".ctags.d/ ctags.d/",
+        "a client of git": """
+            .lazygit.yml .gh-dash.yml .gh-dash.yaml .reviewboardrc .arcconfig
+            gitextensions.settings""",
+        "ctags": ".ctags .ctags.d/ ctags.d/",
+        "GNU Global": "gtags.conf",
         "knife": ".chef/knife.rb .chef/config.rb",
         "rbenv or pyenv": ".rbenv-vars .pyenv-vars",
         "version control": """
@@ -77,12 +84,13 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
     "text": {
         "an agent": """
             agents.md agents.override.md claude.md claude.local.md gemini.md .cursorrules
-            .windsurfrules .goosehints .clinerules/ agent.md qwen.md crush.md warp.md .rules
+            .windsurfrules .goosehints .clinerules/ .clinerules-* .roorules .roorules-*
+            .kilocoderules agent.md qwen.md crush.md warp.md .rules
             .augment-guidelines""",
         "git hooks": """
             .pre-commit-config.y*ml .pre-commit-hooks.yaml prek.toml .overcommit.yml
             *lefthook*.y*ml *lefthook*.toml *lefthook*.json* captainhook.json grumphp.y*ml""",
-        "the shell": ".envrc",
+        "the shell": ".envrc .rvmrc",
     },
     "later": {
         "version control": ".hg/ .jj/",

@@ -15,3 +15,14 @@ def open_judged_file(path: Path) -> io.BufferedReader | io.FileIO:
     """
     with open_folder(path.parent) as folder:
         return open_in(folder, path)
+
+
+def read_judged_file(path: Path, most_bytes: int) -> bytes | None:
+    """The content of the regular file at `path`; None if it has more than `most_bytes`.
+
+    Raises:
+        OSError: As `open_judged_file` says.
+    """
+    with open_judged_file(path) as file:
+        content = file.read(most_bytes + 1) or b""
+    return content if len(content) <= most_bytes else None

@@ -2,8 +2,10 @@
 
 import codecs
 import fnmatch
+import math
 import os
 import re
+import stat
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -170,7 +172,8 @@ def holds_key(path: Path) -> bool:
     """Whether the content of a file that `may_hold_key` is one, or a password. Blocking.
 
     Of more than 4 MB, nobody knows: that counts as a key. Only a private key counts in a file that
-    is merely data by its name, and in none of more than 64 kB.
+    is merely data by its name, and in none of more than 64 kB. A file that cannot be read counts
+    as one with a key.
     """
     is_likely = may_hold_key(path.name)
     most = _MOST_READ_BYTES if is_likely else _MOST_DATA_BYTES
@@ -180,12 +183,24 @@ def holds_key(path: Path) -> bool:
                 return is_likely
             content = file.read(most)
     except OSError:
-        return False
+        return is_unreadable(path, math.inf if is_likely else most)
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = content.decode("utf-16" if is_utf16 else "utf-8-sig", "replace")
     starts = range(0, len(text), _CHUNK - _OVERLAP)
     is_key = _is_key if _suggests_key(path.name) else secret_text.has_private_key
     return any(is_key(text[start : start + _CHUNK]) for start in starts)
+
+
+def is_unreadable(path: Path, most_bytes: float = math.inf) -> bool:
+    """Whether `path` is a regular file of at most that size that we cannot read now. Blocking.
+
+    A command can give itself the right to read one of ours. Nothing tells then what it held before.
+    """
+    with suppress(OSError):
+        status = path.lstat()
+        is_file = stat.S_ISREG(status.st_mode) and status.st_size <= most_bytes
+        return is_file and not os.access(path, os.R_OK)
+    return False
 
 
 def _is_key(text: str) -> bool:

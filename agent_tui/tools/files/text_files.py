@@ -224,15 +224,25 @@ def _mode_of(name: str, folder: int) -> int | None:
         return None
 
 
-def resolve_existing(given: str, context: ToolContext) -> Path:
+def resolve_existing(given: str, context: ToolContext, *, to_read: bool = True) -> Path:
     """The path that the model means by `given`, at which something exists.
+
+    Args:
+        given: The path as written.
+        context: That of the call.
+        to_read: See `ToolContext.resolve`.
 
     Raises:
         ToolError: Nothing is there, or no file can have this name; suggests similar names.
     """
-    path = context.resolve(given)
+    path = context.resolve(given, to_read=to_read)
     if path.exists():
         return path
+    if not to_read and context.resolve(given, to_read=True).exists():
+        raise ToolError(
+            f"{context.display_name(path)} exists outside only: /tmp is the sandbox's own. Write a "
+            "new file there, or one in the working folder."
+        )
     near = near_names(path, context.cwd)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     raise ToolError(f"There is no file {context.display_name(path)}.{hint}")
@@ -244,7 +254,7 @@ def read_for_change(given: str, context: ToolContext) -> tuple[Path, bytes]:
     Raises:
         ToolError: There is no such file, it is a folder, or it cannot be read.
     """
-    path = resolve_existing(given, context)
+    path = resolve_existing(given, context, to_read=False)
     if path.is_dir():
         raise ToolError(f"{context.display_name(path)} is a folder.")
     return path, read_bytes(path, context)

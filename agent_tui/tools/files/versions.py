@@ -8,11 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from agent_tui.atomic_files import scratch_beside, sync_file
-from agent_tui.regular_files import open_regular_file, read_regular_file
-from agent_tui.safe_paths import follow_links
+from agent_tui.regular_files import open_in
+from agent_tui.safe_paths import follow_links, open_folder
 from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES, KeptFiles, digest_of
 from agent_tui.sessions.replay.file_changes import FileVersion
 from agent_tui.tools.files.memory import NoOpenTexts, OpenTexts
+from agent_tui.tools.files.opening import read_judged_file
 
 FILE, PROGRAM, LINK = 0o100644, 0o100755, 0o120000
 """The file modes that are distinguished, as in git."""
@@ -33,34 +34,42 @@ def version_of(
     why_held: WhyHeld = lambda _path: "",
     open_texts: OpenTexts = _ON_DISK,
 ) -> FileVersion:
-    """The current state of the file at `path`; stores its content if possible. Follows no links.
+    """The current state of the file at `path`; stores its content if possible.
 
     Args:
-        path: Absolute.
+        path: Absolute. No links are followed: what is behind a link on the way does not exist.
         kept: Stores the content; None stores nothing.
         why_held: Called before anything is stored.
         open_texts: Provides the content of files open in an editor.
     """
     try:
-        status = path.lstat()
+        with open_folder(path.parent) as folder:
+            status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+            if not stat.S_ISREG(status.st_mode):
+                return _version_of_link(path.name, folder, status.st_mode, kept)
+            mode = PROGRAM if status.st_mode & stat.S_IXUSR else FILE
+            try:
+                with open_in(folder, path) as file:
+                    if os.fstat(file.fileno()).st_size > MOST_FILE_BYTES:
+                        digest = hashlib.file_digest(file, "sha256").hexdigest()
+                        return FileVersion(digest=digest, mode=mode, why_not=TOO_LARGE)
+                    content = open_texts.present(path, file.read())
+            except OSError:
+                return FileVersion(digest=_UNREADABLE, mode=mode, why_not=_UNREADABLE)
     except (OSError, ValueError):
         return FileVersion()
-    if stat.S_ISLNK(status.st_mode):
-        with contextlib.suppress(OSError):
-            return store_version(os.fsencode(path.readlink()), LINK, kept)
-        return FileVersion(digest=_UNREADABLE, why_not=_UNREADABLE)
-    if not stat.S_ISREG(status.st_mode):
-        return FileVersion(digest=NO_FILE, why_not="it is not a regular file")
-    mode = PROGRAM if status.st_mode & stat.S_IXUSR else FILE
-    try:
-        if status.st_size > MOST_FILE_BYTES:
-            return FileVersion(digest=_digest(path), mode=mode, why_not=TOO_LARGE)
-        content = open_texts.present(path, read_regular_file(path))
-    except OSError:
-        return FileVersion(digest=_UNREADABLE, mode=mode, why_not=_UNREADABLE)
     if why := why_held(path) if kept is not None else "":
         return FileVersion(digest=digest_of(content), mode=mode, why_not=why)
     return store_version(content, mode, kept)
+
+
+def _version_of_link(name: str, folder: int, mode: int, kept: KeptFiles | None) -> FileVersion:
+    """The version of what is no regular file: of a link, where it leads."""
+    if not stat.S_ISLNK(mode):
+        return FileVersion(digest=NO_FILE, why_not="it is not a regular file")
+    with contextlib.suppress(OSError):
+        return store_version(os.fsencode(os.readlink(name, dir_fd=folder)), LINK, kept)
+    return FileVersion(digest=_UNREADABLE, why_not=_UNREADABLE)
 
 
 def store_version(content: bytes, mode: int, kept: KeptFiles | None) -> FileVersion:
@@ -84,10 +93,8 @@ def text_of_version(version: FileVersion, source: Path | KeptFiles) -> str | Non
     try:
         if isinstance(source, KeptFiles):
             content = source.content(version.digest)
-        elif source.stat().st_size > MOST_FILE_BYTES:
-            return None
         else:
-            content = read_regular_file(source)
+            content = read_judged_file(source, MOST_FILE_BYTES)
         return content.decode("utf-8") if content is not None else None
     except (OSError, UnicodeDecodeError):
         return None
@@ -104,33 +111,34 @@ def make_so(path: Path, wanted: FileVersion, kept: KeptFiles) -> None:
     if follow_links(str(path.parent)) != str(path.parent):
         raise OSError(f"{path.parent} now points elsewhere")
     if not wanted.digest:
-        path.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError), open_folder(path.parent) as folder:
+            os.unlink(path.name, dir_fd=folder)
         return
     content = kept.content(wanted.digest)
     if content is None:
         raise OSError(wanted.why_not or "its earlier content is no longer stored")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with scratch_beside(path) as scratch:
+    with open_folder(path.parent, makes=True) as folder, scratch_beside(path) as scratch:
         if wanted.mode == LINK:
-            scratch.symlink_to(os.fsdecode(content))
+            os.symlink(os.fsdecode(content), scratch.name, dir_fd=folder)
         else:
-            descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            descriptor = os.open(scratch.name, flags, 0o666, dir_fd=folder)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
-                os.fchmod(file.fileno(), _permissions(path, scratch, wanted.mode))
-                sync_file(file.fileno())
-        scratch.replace(path)
+                usual = _usual_permissions(path.name, folder, os.fstat(descriptor))
+                os.fchmod(descriptor, _with_executable_bits(usual, wanted.mode))
+                sync_file(descriptor)
+        os.replace(scratch.name, path.name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
-def _permissions(path: Path, scratch: Path, mode: int) -> int:
-    """The permissions of the file at `path`, else of a new file; executable if `mode` says so."""
-    place = path if path.is_file() and not path.is_symlink() else scratch
-    usual = stat.S_IMODE(place.stat().st_mode)
-    if mode == PROGRAM:
-        return usual | (usual & 0o444) >> 2
-    return usual & ~0o111
+def _usual_permissions(name: str, folder: int, new: os.stat_result) -> int:
+    """The permissions of the regular file `name` in `folder`, else those of a `new` one."""
+    status = new
+    with contextlib.suppress(OSError):
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    return stat.S_IMODE((status if stat.S_ISREG(status.st_mode) else new).st_mode)
 
 
-def _digest(path: Path) -> str:
-    with open_regular_file(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _with_executable_bits(permissions: int, mode: int) -> int:
+    """`permissions`, with the executable bits that `mode` wants."""
+    return permissions | (permissions & 0o444) >> 2 if mode == PROGRAM else permissions & ~0o111

@@ -183,7 +183,7 @@ def _changes(before: Snapshot, after: WorkTree, moved: Sequence[TreeDifference])
             ids = commits.get(name) or (after.dirty[name], "")
             existed = ids[0] != ""
             is_changed = _differs_from_commit(path, *ids, is_dirty=name in after.dirty)
-        if is_changed and _is_text(name) and _was_touched(path, before, is_old=existed):
+        if is_changed and _was_touched(path, before, is_old=existed):
             (edited if existed else written).append(str(path))
     if len(written) + len(edited) > MAX_CHANGED_FILES:
         return FileTouches()
@@ -220,11 +220,3 @@ def _differs_from_commit(path: Path, before_id: str, after_id: str, *, is_dirty:
     if os.path.lexists(path):
         return not (before_id and has_content(path, before_id))
     return bool(before_id) and (is_dirty or not after_id)
-
-
-def _is_text(name: str) -> bool:
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

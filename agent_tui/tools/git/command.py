@@ -1,7 +1,12 @@
-"""The only way we call git: it runs no program the repository names, and changes nothing.
+"""The only way we call git: it runs no program the repository names.
 
 A repository's own configuration can make git run programs. What our calls could run, and how
-it is prevented:
+it is prevented, whatever somebody changes in the repository meanwhile:
+
+- filters, which git pipes files of the work tree through: the commands here look at no file. Those
+  that do are given a git folder in which the repository has no filters (`git.private_folder`);
+- commands in submodules, which have settings of their own: only which commit is checked out there
+  is looked at;
 
 - ``core.fsmonitor``, hooks and pagers are switched off on the command line, and aliases cannot
   take the place of git's own commands;
@@ -12,8 +17,8 @@ it is prevented:
 - variables in the caller's environment that configure git are left out, except those that say
   where the repository is.
 
-Callers must exclude filters and submodules; see `git.status`. No lock is taken and
-the index is not refreshed on disk, so other git processes are not disturbed.
+No optional lock is taken and the index is not refreshed on disk, so other git processes are not
+disturbed.
 """
 
 import asyncio
@@ -30,7 +35,7 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 MAX_OUTPUT_BYTES = 400_000
 """About 2,000 changed files; for a work tree with more, nothing is reported."""
 
-_PATIENCE_S = 10.0
+PATIENCE_S = 10.0
 """Seconds; a command may have left a pipe where git expects a file, and git would hang."""
 
 ORDER_S = 600.0
@@ -41,7 +46,30 @@ _QUIET = (
     *("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.pager=cat"),
     *("-c", "log.showSignature=false"),
 )
-_KNOW_DIFFS = frozenset({"diff", "diff-files", "diff-index", "diff-tree", "log", "show"})
+_KNOW_DIFFS = frozenset({"diff", "diff-index", "diff-tree", "log", "show"})
+_IN_NO_SUBMODULE = {"status": ("--ignore-submodules=dirty",)}
+
+_LOOK_AT_NO_FILE = frozenset(
+    (
+        *("cat-file", "check-attr", "check-ref-format", "config", "diff-tree", "fast-import"),
+        *("fetch", "for-each-ref", "gc", "init", "log", "ls-files", "ls-remote", "merge-base"),
+        *("push", "read-tree", "remote", "rev-list", "rev-parse", "show", "symbolic-ref"),
+        *("update-ref", "worktree", "write-tree"),
+    )
+)
+_LOOK_AT_NONE_WITH: Mapping[str, Mapping[str, str]] = {
+    "blame": {"": "HEAD"},
+    "diff": {"": "--cached"},
+    "diff-index": {"": "--cached"},
+    "worktree": {"add": "--no-checkout", "remove": "--force"},
+}
+"""What a command, or a verb of it, must have among its arguments to look at no file."""
+
+_LOOK_WITH: Mapping[str, frozenset[str]] = {
+    "cat-file": frozenset({"--filters", "--textconv"}),
+    "ls-files": frozenset({"-m", "--modified", "-d", "--deleted"}),
+    "read-tree": frozenset({"-m", "-u", "--reset", "--prefix"}),
+}
 
 
 class GitSilentError(Exception):
@@ -52,23 +80,50 @@ class GitRefusedError(GitSilentError):
     """Git refused to make a change; the text is its explanation."""
 
 
-def git_argv(command: str, *arguments: str, settings: tuple[str, ...] = ()) -> tuple[str, ...]:
+def git_argv(
+    *words: str, settings: tuple[str, ...] = (), is_in_private_folder: bool = False
+) -> tuple[str, ...]:
     """The command line for a git command.
 
     Args:
-        command: A git subcommand, such as ``status``.
-        arguments: Its arguments.
+        words: A git subcommand, such as ``log``, with its arguments, and options of git before it.
         settings: ``key=value`` configuration overrides.
+        is_in_private_folder: Whether `git.private_folder` runs it.
+
+    Raises:
+        ValueError: The command looks at files of the work tree, outside a private folder.
     """
     overridden = (word for setting in settings for word in ("-c", setting))
+    at = 0
+    while words[at].startswith("-"):
+        at += 2 if words[at] == "-c" else 1
+    command, arguments = words[at], words[at + 1 :]
+    if not is_in_private_folder and _looks_at_files(command, arguments):
+        raise ValueError(f"git {command} looks at files: run it through git.private_folder")
     no_programs = ("--no-ext-diff", "--no-textconv") if command in _KNOW_DIFFS else ()
-    return (*_QUIET, *overridden, command, *no_programs, *arguments)
+    more = (*no_programs, *_IN_NO_SUBMODULE.get(command, ()))
+    return (*_QUIET, *overridden, *words[: at + 1], *more, *arguments)
+
+
+def _looks_at_files(command: str, arguments: tuple[str, ...]) -> bool:
+    """Whether git may read or write files of the work tree, and so run filters."""
+    required = _LOOK_AT_NONE_WITH.get(command, {})
+    for verb, option in required.items():
+        if verb in ("", *arguments[:1]):
+            return option not in arguments
+    found = {argument.partition("=")[0] for argument in arguments}
+    return command not in _LOOK_AT_NO_FILE or bool(found & _LOOK_WITH.get(command, frozenset()))
+
+
+def object_header(content: bytes, kind: str = "blob") -> bytes:
+    """What git puts before `content` in an object."""
+    return f"{kind} {len(content)}\0".encode()
 
 
 def object_id(content: bytes, *, like: str, kind: str = "blob") -> str:
     """The id git gives `content`, with the same hash algorithm as the id `like`."""
     algorithm = "sha256" if len(like) == 64 else "sha1"
-    header = f"{kind} {len(content)}\0".encode()
+    header = object_header(content, kind)
     return hashlib.new(algorithm, header + content, usedforsecurity=False).hexdigest()
 
 
@@ -88,7 +143,7 @@ async def run_git(
     *,
     stdin: bytes | None = None,
     most_bytes: int = MAX_OUTPUT_BYTES,
-    patience_s: float = _PATIENCE_S,
+    patience_s: float = PATIENCE_S,
     keeps_stderr: bool = False,
 ) -> GitAnswer:
     """Run git in exactly the environment `environ`.
@@ -136,7 +191,7 @@ async def ask_git(
     allowed: tuple[int, ...] = (0,),
     stdin: bytes | None = None,
     most_bytes: int | None = None,
-    patience_s: float = _PATIENCE_S,
+    patience_s: float = PATIENCE_S,
 ) -> bytes:
     """Run git without a network and return its output.
 

@@ -2,18 +2,20 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agent_tui.safe_paths import is_file, is_folder, real_path
+from agent_tui.safe_paths import is_file, is_folder, places_around, real_path
 from agent_tui.tools.files.folder_entries import folders_in
+from agent_tui.tools.files.protected import fold_name
 from agent_tui.tools.git.settings import (
     WORK_TREE,
     ControlKind,
     find_named_paths,
+    named_paths_in,
     read_settings,
     read_text,
 )
@@ -27,6 +29,13 @@ SETTINGS_FILES: Final[tuple[tuple[str, ControlKind], ...]] = (
 REMOTES: Final = ("remotes", "branches")
 """Folders with a file for each remote, as before git had settings for them."""
 
+READ_IN_TREE: Final = (".gitignore", ".gitattributes", ".gitmodules", ".mailmap")
+"""The files of a work tree that git reads without being told to."""
+
+ALTERNATES: Final = ("objects/info/alternates", "objects/info/http-alternates")
+"""Files that name further folders with objects. Git, or a client of a repository that is served,
+reads what is there, and the file of this name there."""
+
 ON_PATH: Final = "safe"
 """A folder that has shells run what is in ``bin``: their ``PATH`` begins with a way through it,
 ``.git/safe/../../bin``."""
@@ -34,6 +43,10 @@ ON_PATH: Final = "safe"
 OBEYED: Final = ("hooks", "gitdir", *REMOTES, *(name for name, _ in SETTINGS_FILES))
 """What in a git folder determines what runs, or where git looks."""
 
+_HEAD: Final = "HEAD"
+_SHARED: Final = "commondir"
+_PARTS: Final = ("objects", "refs")
+_MARKS: Final = (_HEAD, _SHARED, *_PARTS)
 _SUBMODULES: Final = "modules"
 _ANY_FORMAT: Final = re.compile(r"\bobjectformat\b", re.IGNORECASE)
 _ID_FORMAT: Final = re.compile(
@@ -41,6 +54,47 @@ _ID_FORMAT: Final = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 """How git itself writes which ids a repository has."""
+
+
+def are_of_git(names: Collection[str]) -> bool:
+    """Whether git takes a folder with these `names` in it for a git folder.
+
+    Git accepts links for these folders, and searches where a ``commondir`` leads
+    (``is_git_directory``).
+    """
+    return _HEAD in names and (_SHARED in names or all(part in names for part in _PARTS))
+
+
+def is_git_folder(folder: Path) -> bool:
+    """Whether git takes `folder` for a git folder, whatever its name is. Blocking."""
+    return are_of_git([name for name in _MARKS if os.path.lexists(folder / name)])
+
+
+def git_folder_around(path: Path, written: Iterable[Path] = ()) -> Path | None:
+    """The git folder that `path` is or is in, by its name or by what is in it; None if in none.
+
+    Args:
+        path: An absolute path. It counts as existing below a folder.
+        written: Other files that are about to be written: a folder is a git folder, too, if these
+            and `path` make it one. Blocking.
+    """
+    new = [os.fspath(each) for each in (path, *written)]
+    for folder in places_around(path):
+        if fold_name(folder.name) == ".git" or _is_git(os.fspath(folder), new):
+            return folder
+    return None
+
+
+def _is_git(folder: str, new: Iterable[str]) -> bool:
+    """Whether git takes `folder` for a git folder once the files `new` exist."""
+    start = f"{folder}{os.sep}"
+    made = {each[len(start) :].partition(os.sep)[0] for each in new if each.startswith(start)}
+    made = set(map(fold_name, made))
+
+    def has(name: str) -> bool:
+        return fold_name(name) in made or os.path.lexists(start + name)
+
+    return has(_HEAD) and are_of_git(list(filter(has, _MARKS)))
 
 
 def leads_to(pointer: Path, *, follow_links: bool = False) -> Path | None:
@@ -59,6 +113,22 @@ def place_named(pointer: Path, text: str) -> Path | None:
     """
     named = text.removeprefix("gitdir:").strip()
     return real_path(pointer.parent / named) if named else None
+
+
+def find_stores(alternates: Path, lines: Iterable[bytes]) -> Iterator[Path]:
+    """The folders with objects that `lines` of the file `alternates` name, links not followed.
+
+    As git finds them (``link_alt_odb_entries``). One in quotation marks is returned with these.
+
+    Raises:
+        ValueError: A line cannot be a path.
+    """
+    objects = real_path(alternates.parent.parent)
+    for line in lines:
+        if line and not line.startswith(b"#"):
+            if b"\0" in line:
+                raise ValueError(line)
+            yield Path(os.path.normpath(objects / os.fsdecode(line)))
 
 
 def repositories_of(entry: Path) -> Iterator[Path]:
@@ -95,6 +165,11 @@ def trees_in(settings: Path) -> Iterator[Path]:
     """The work trees that a file with settings names."""
     named = find_named_paths(settings)
     return (settings.parent / value for value, kind in named if kind == "tree")
+
+
+def trees_named(settings: Path, text: str) -> Iterator[Path]:
+    """As `trees_in`, for a file with this `text`."""
+    return (settings.parent / value for value, kind in named_paths_in(text) if kind == "tree")
 
 
 def tops_of(entry: Path) -> Iterator[Path]:
@@ -247,8 +322,13 @@ def _stands_apart(git: Path) -> bool:
 
 def submodule_entry(config: Path) -> Path | None:
     """The ``.git`` file of a submodule, as the settings in its git folder name it."""
+    return entry_named(config, read_settings(config))
+
+
+def entry_named(config: Path, settings: Mapping[str | None, str]) -> Path | None:
+    """As `submodule_entry`, for a file with these `settings`."""
     with suppress(OSError, RuntimeError, ValueError, KeyError):
-        tree = read_settings(config)[WORK_TREE]
+        tree = settings[WORK_TREE]
         if not set(tree) & set('"\\#;'):
             return real_path(config.parent / tree) / ".git"
     return None

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from agent_tui.omissions import one_line
 from agent_tui.sessions.entries import RepositoryState
-from agent_tui.text import repair_text
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
 from agent_tui.tools.git.status import read_work_tree, top_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -75,7 +74,7 @@ async def _read(
         upstream=tree.upstream,
         ahead=ahead,
         behind=behind,
-        uncommitted=tuple(map(repair_text, sorted(tree.dirty)[:MOST_UNCOMMITTED])),
+        uncommitted=tuple(sorted(tree.dirty)[:MOST_UNCOMMITTED]),
         changed=len(tree.dirty),
         since=since if tree.head else "",
         commits=dict(reversed(list(_subjects(commits)))),

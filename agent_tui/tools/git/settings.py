@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -23,17 +24,21 @@ ControlKind: TypeAlias = Literal[
     "attributes",
     "step",
     "replacement",
+    "graft",
+    "alternates",
     "head",
+    "data",
     "irregular",
     "shared",
     "way",
 ]
 """Kinds: a ``.git`` that is a file or a link; a hook; settings; a pointer to more of the
 repository; attributes, which select drivers for files; the next steps of an unfinished rebase,
-cherry-pick or bisection; what has git show another object instead of one (``git replace``); a
-``HEAD`` as git keeps it, which runs nothing; in a git folder, what is not as git keeps it, and a
-file with further names (`git_state`); a link to where commands write unchecked, perhaps to a
-repository."""
+cherry-pick or bisection; what has git show another object instead of one (``git replace``); what
+has it show other parents of a commit (``info/grafts``), or none (``shallow``); what names other
+folders with objects; a ``HEAD`` as git keeps it, which runs nothing; other data that git reads and
+cannot make again; in a git folder, what is not as git keeps it, and a file with further names
+(`git_state`); a link to where commands write unchecked, perhaps to a repository."""
 
 _SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+("(?:[^"\\]|\\.)*"))?\s*\]')
 _SETTING = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=.*)?")
@@ -115,7 +120,8 @@ so a repository judged before it is trusted must not have them. Those of a parti
 harmless: because of them, any git command sends requests to the remote (``promisor-remote.c``)."""
 
 _SECTIONS: Final = frozenset((*_PLAIN, *(name.partition(".")[0] for name in MADE_BY_GIT)))
-_MOST_BYTES = 1_000_000
+MOST_BYTES: Final = 1_000_000
+"""Bytes of a file that git reads; one of its own is never longer."""
 
 
 class SettingLine(NamedTuple):
@@ -164,10 +170,12 @@ def find_named_paths(
     An empty value names nothing: so the user has no hooks or no template. The whole value of a
     setting that may run something counts as a program: a command, whose words name files.
     """
-    try:
-        text = read_text(config, follow_links=follow_links)
-    except OSError:
-        return
+    with suppress(OSError):
+        yield from named_paths_in(read_text(config, follow_links=follow_links))
+
+
+def named_paths_in(text: str) -> Iterator[tuple[str, NamedKind]]:
+    """As `find_named_paths`, for the text of a settings file."""
     for line in lines_of(_SECTION.sub(r"\g<0>\n", _JOINED.sub(_join, text))):
         key, _, value = line.text.partition("=")
         section = _kind_of(line.section).partition(".")[0]  # ``[submodule.x]`` is valid, too
@@ -275,16 +283,19 @@ def decode(content: bytes) -> str:
     return content.decode("utf-8", "surrogateescape")
 
 
-def odd_settings(config: Path) -> Iterator[tuple[str, str, tuple[str, str]]]:
+def odd_settings(config: Path, content: bytes) -> Iterator[tuple[str, str, tuple[str, str]]]:
     """Every line that is not known to be harmless: the setting's name, a sentence, and the line.
 
     The line comes with its section before it. Git's own grammar allows far more than is known here.
 
+    Args:
+        config: The file, as the sentences name it.
+        content: What is in it.
+
     Raises:
-        OSError: It cannot be read, or is longer than any of git's.
         UnicodeDecodeError: It is not text.
     """
-    lines = lines_of(read_bytes(config, follow_links=True).decode("utf-8"))
+    lines = lines_of(content.decode("utf-8"))
     for number, line in enumerate(lines, start=1):
         if not line.is_plain:
             here = f"the section {_kind_of(line.section)}" if line.section else "this line"
@@ -316,6 +327,19 @@ def is_plain_setting(name: str) -> bool:
     return key in _PLAIN.get(section, ())
 
 
+def write_setting(key: str, value: str) -> str:
+    """The lines of a settings file that give `key`, as ``git config --list`` names it, `value`."""
+    section, _, rest = key.partition(".")
+    middle, _, name = rest.rpartition(".")
+    named = f' "{_escape(middle)}"' if middle or rest.startswith(".") else ""
+    return f'[{section}{named}]\n\t{name} = "{_escape(value)}"\n'
+
+
+def _escape(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return escaped.replace("\n", "\\n").replace("\t", "\\t")
+
+
 def names_path(name: str) -> bool:
     """Whether a setting, named as there, leads to further files that git follows."""
     return name in _NAMING
@@ -338,8 +362,8 @@ def read_bytes(file: Path, *, follow_links: bool = False) -> bytes:
         OSError: It cannot be read, or is longer than any of git's.
     """
     with open_regular_file(file, follow_links=follow_links) as opened:
-        content = opened.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
+        content = opened.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(file))
     return content
 
@@ -347,7 +371,11 @@ def read_bytes(file: Path, *, follow_links: bool = False) -> bytes:
 def read_settings(config: Path) -> dict[str | None, str]:
     """The value of each setting in `config`, as it is written; none if it cannot be read."""
     try:
-        lines = lines_of(read_text(config))
+        return values_in(read_text(config))
     except OSError:
         return {}
-    return {line.name: line.text.partition("=")[2].strip() for line in lines}
+
+
+def values_in(text: str) -> dict[str | None, str]:
+    """As `read_settings`, for the text of a settings file."""
+    return {line.name: line.text.partition("=")[2].strip() for line in lines_of(text)}

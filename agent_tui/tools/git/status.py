@@ -1,12 +1,6 @@
 """Asks git which files differ from the last commit, without letting it run any program.
 
-Besides what `git.command` prevents, a repository could run:
-
-- filters (``filter.*.clean`` and ``.process``, which ``git status`` pipes files through): they are
-  read from the configuration first and disabled one by one. Large files stored elsewhere then
-  look changed when they were only touched;
-- those of a submodule, which a separate git process reads: nothing in a submodule is looked at,
-  only which commit is checked out there.
+No filter runs: large files stored elsewhere look changed when they were only touched.
 """
 
 import os
@@ -18,18 +12,18 @@ from pathlib import Path
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import git_entry
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, object_id
+from agent_tui.tools.git.private_folder import ask_about_files
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 MAX_HASHED_BYTES = 2_000_000
 """Bytes; larger files are not read to check whether they are unchanged."""
 
 _STATUS = (
-    *("--porcelain=v2", "-z", "--branch", "--no-ahead-behind"),
-    *("--untracked-files=all", "--ignored=no", "--no-renames", "--ignore-submodules=dirty"),
+    *("status", "--porcelain=v2", "-z", "--branch", "--no-ahead-behind"),
+    *("--untracked-files=all", "--ignored=no", "--no-renames"),
 )
 _DIFF = ("-r", "-z", "--raw", "--no-abbrev", "--no-renames")
 _SUBMODULE = 0o160000
-_MAX_FILTERS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +40,7 @@ class WorkTree:
         modes: The modes of the `dirty` files in that commit; none for those that are not in it.
         left_out: Submodules at another commit and untracked repositories, which `dirty` does not
             have.
+        staged: The `dirty` files whose content in the index is not that of the commit.
     """
 
     root: Path
@@ -55,6 +50,7 @@ class WorkTree:
     upstream: str = ""
     modes: Mapping[str, int] = field(default_factory=dict[str, int])
     left_out: tuple[str, ...] = ()
+    staged: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,32 +84,39 @@ async def top_folder(keeper: ProcessKeeper, cwd: Path, environ: Mapping[str, str
     return Path(os.fsdecode(answer.removesuffix(b"\n")))
 
 
-async def read_work_tree(keeper: ProcessKeeper, root: Path, environ: Mapping[str, str]) -> WorkTree:
-    """The state of the work tree whose top is `root`.
+async def git_folder(keeper: ProcessKeeper, root: Path, environ: Mapping[str, str]) -> Path:
+    """The folder where git keeps the state of the work tree `root`, such as ``.git``.
 
     Raises:
         GitSilentError: See `ask_git`.
     """
-    settings = await without_filters(keeper, root, environ)
-    status = git_argv("status", *_STATUS, settings=settings)
-    answer = await ask_git(keeper, status, root, environ)
+    answer = await ask_git(keeper, git_argv("rev-parse", "--git-dir"), root, environ)
+    return root / os.fsdecode(answer.removesuffix(b"\n"))
+
+
+async def read_work_tree(
+    keeper: ProcessKeeper,
+    root: Path,
+    environ: Mapping[str, str],
+    *,
+    most_bytes: int | None = None,
+) -> WorkTree:
+    """The state of the work tree whose top is `root`.
+
+    Args:
+        keeper: Starts git.
+        root: The top folder.
+        environ: The environment of commands here.
+        most_bytes: Limit on what git says; None for `MAX_OUTPUT_BYTES`.
+
+    Raises:
+        GitSilentError: See `ask_about_files`.
+    """
+    answer = await ask_about_files(keeper, root, environ, *_STATUS, most_bytes=most_bytes)
     try:
         return _work_tree(root, answer)
     except ValueError as error:
         raise GitSilentError("not what git status says") from error
-
-
-async def without_filters(
-    keeper: ProcessKeeper, root: Path, environ: Mapping[str, str]
-) -> tuple[str, ...]:
-    """Settings that switch off all filters that git knows in `root`.
-
-    Raises:
-        GitSilentError: They cannot be switched off; or see `ask_git`.
-    """
-    question = git_argv("config", "-z", "--name-only", "--get-regexp", r"^filter\.")
-    found = await ask_git(keeper, question, root, environ, allowed=(0, 1))
-    return tuple(_without_filters(found))
 
 
 async def diff_trees(
@@ -133,22 +136,6 @@ async def diff_trees(
         return tuple(_differences(answer))
     except ValueError as error:
         raise GitSilentError("not what git diff-tree says") from error
-
-
-async def read_staged(
-    keeper: ProcessKeeper, root: Path, environ: Mapping[str, str]
-) -> tuple[TreeDifference, ...]:
-    """The files whose content in the index is not that of the last commit.
-
-    Raises:
-        GitSilentError: See `ask_git`.
-    """
-    argv = git_argv("diff", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames")
-    answer = await ask_git(keeper, argv, root, environ)
-    try:
-        return tuple(_differences(answer))
-    except ValueError as error:
-        raise GitSilentError("not what git diff says") from error
 
 
 def has_content(path: Path, blob: str) -> bool:
@@ -180,23 +167,13 @@ def nearest_git(cwd: Path, environ: Mapping[str, str]) -> Path | None:
     return None if "GIT_DIR" in environ else git_entry(cwd)
 
 
-def _without_filters(found: bytes) -> Iterator[str]:
-    """Settings that disable the filters whose keys are in `found`."""
-    keys = (key.split(".", 1)[1] for key in os.fsdecode(found).split("\0") if key.count(".") > 1)
-    names = dict.fromkeys(key.rpartition(".")[0] for key in keys)
-    if len(names) > _MAX_FILTERS or any("=" in name for name in names):
-        raise GitSilentError("filters that cannot be switched off")
-    for name in names:
-        for setting in ("clean=", "smudge=", "process=", "required=false"):
-            yield f"filter.{name}.{setting}"
-
-
 def _work_tree(root: Path, answer: bytes) -> WorkTree:
     """Parse `git status` format 2: ``#`` headers, ``1`` changed, ``u`` in conflict, ``?``."""
     head, names = "", {b"branch.head": "", b"branch.upstream": ""}
     dirty: dict[str, str] = {}
     modes: dict[str, int] = {}
     left_out: list[str] = []
+    staged: set[str] = set()
     for record in answer.split(b"\0"):
         kind, _, rest = record.partition(b" ")
         match kind:
@@ -209,7 +186,9 @@ def _work_tree(root: Path, answer: bytes) -> WorkTree:
                 names[key] = os.fsdecode(name)
                 continue
             case b"1":
-                _, kind, mode, _, _, blob, _, path = rest.split(b" ", 7)
+                letters, kind, mode, _, _, blob, _, path = rest.split(b" ", 7)
+                if not letters.startswith(b"."):
+                    staged.add(os.fsdecode(path))
             case b"u":
                 _, kind, _, mode, _, _, _, blob, _, path = rest.split(b" ", 9)
             case b"?":
@@ -225,7 +204,7 @@ def _work_tree(root: Path, answer: bytes) -> WorkTree:
             modes[name] = int(mode, 8)
     branch = names[b"branch.head"].removeprefix("(detached)")
     upstream = names[b"branch.upstream"]
-    return WorkTree(root, head, dirty, branch, upstream, modes, tuple(left_out))
+    return WorkTree(root, head, dirty, branch, upstream, modes, tuple(left_out), frozenset(staged))
 
 
 def _differences(answer: bytes) -> Iterator[TreeDifference]:

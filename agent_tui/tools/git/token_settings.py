@@ -26,10 +26,15 @@ _SECTION: Final = re.compile(r'\s*\[[^\]"\n]*(?:"(?:[^"\\\n]|\\.)*"\s*)?\]')
 
 def has_git_tokens(file: Path) -> bool:
     """Whether a file in a git folder is one of git's settings, and has tokens. Blocking."""
-    is_remote = file.parent.name in ("remotes", "branches")
-    is_named = is_remote or file.name.startswith("config") or "credentials" in file.name
     text = read_settings(file)
-    return (is_named or text.lstrip().startswith("[")) and without_tokens(text) != text
+    is_settings = is_git_settings_name(file) or text.lstrip().startswith("[")
+    return is_settings and without_tokens(text) != text
+
+
+def is_git_settings_name(file: Path) -> bool:
+    """Whether a file in a git folder is one of git's settings, by its name."""
+    is_remote = file.parent.name in ("remotes", "branches")
+    return is_remote or file.name.startswith("config") or "credentials" in file.name
 
 
 @lru_cache(maxsize=256)

@@ -1,29 +1,41 @@
-"""Records work trees before and after a command, as git trees in a private folder.
+"""Records work trees before and after a command: the mode and the content of each file.
 
-The user's repository is only read: which files it tracks or does not ignore, and its objects. The
-index and new objects are in our own folder, with their own configuration and attributes: no filter
-or hook runs, no line end is converted, and an object holds the exact bytes of a file. Left out are
-ignored files, nested repositories, large files and those whose names suggest keys.
+The user's repository is only read: which files it tracks or does not ignore, and its objects. Even
+to write an object that is already there changes its time, so contents that git lacks go into a
+folder of ours, and git writes nothing. The files are read by us, so no filter or hook runs, no line
+end is converted, and an object holds the exact bytes of a file. Left out are ignored files, nested
+repositories, large and unreadable files and those whose names suggest keys.
 """
 
 import asyncio
 import atexit
 import contextlib
+import errno
 import os
 import shutil
 import stat
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from agent_tui.regular_files import read_at
+from agent_tui.safe_paths import open_folder
 from agent_tui.tools.files.protected import is_secret_name
-from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
+from agent_tui.tools.files.versions import FILE, LINK, PROGRAM
+from agent_tui.tools.git.command import (
+    GitSilentError,
+    ask_git,
+    git_argv,
+    object_header,
+    object_id,
+)
 from agent_tui.tools.git.status import (
     TreeDifference,
-    diff_trees,
     nearest_git,
     read_work_tree,
     top_folder,
@@ -44,9 +56,13 @@ _CHANCES = 2
 """After so many slow looks, a work tree is not looked at any more."""
 
 _PREFIX = "agent-tui-trees-"
-_ATTRIBUTES = "* -text -eol -filter -ident -working-tree-encoding\n"
-_EXACT = ("core.autocrlf=false", "core.safecrlf=false", "core.symlinks=true", "gc.auto=0")
+_MOST_ID_BYTES: Final = 100
+"""Bytes of a line that says whether git has an object."""
 
+_Blob: TypeAlias = tuple[int, str]
+"""The mode that git gives a file, and the id of its content."""
+
+_NONE: Final[_Blob] = (0, "")
 
 _SAME_MOMENT_NS = 50_000_000
 """Files changed shortly before a look are checked again: file systems have coarse clocks."""
@@ -57,10 +73,10 @@ _Stamp: TypeAlias = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The state of a work tree: its top folder, and the id that git gives the whole tree."""
+    """The state of a work tree: its top folder, and each file by its name there."""
 
     root: Path
-    id: str
+    files: Mapping[bytes, _Blob]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +93,21 @@ _MOST_LOG_BYTES = 20_000
 
 @dataclass(slots=True)
 class _Place:
-    """Our folder for one work tree, and what its index holds: each file, and the tree."""
+    """Our folder for one work tree, and what was found there.
+
+    Args:
+        environ: The environment of git calls that read the user's objects and ours.
+        objects: Where our objects are.
+        no_id: An id of the length that git gives them here.
+        files: The files at the last look.
+        stamps: What changes when one of them does; those that may be changing have none.
+    """
 
     environ: dict[str, str]
-    names: set[bytes] = field(default_factory=set[bytes])
-    stamps: dict[bytes, _Stamp] = field(default_factory=dict[bytes, _Stamp])
-    tree: str = ""
+    objects: Path
+    no_id: str
+    files: Mapping[bytes, _Blob] = field(default_factory=dict[bytes, _Blob])
+    stamps: Mapping[bytes, _Stamp] = field(default_factory=dict[bytes, _Stamp])
 
 
 class WorkTrees:
@@ -109,7 +134,7 @@ class WorkTrees:
         try:
             async with asyncio.timeout(LOOK_S), self._lock:
                 root = await self._top_folder(cwd, environ)
-                return Tree(root, await self._write_tree(root, environ))
+                return Tree(root, await self._read_tree(root, environ))
         except TimeoutError:
             self._slow_looks[cwd] = self._slow_looks.get(cwd, 0) + 1
         except (GitSilentError, OSError):
@@ -152,28 +177,28 @@ class WorkTrees:
         False if it lacks one that is large, has a name like a key or is in a nested repository, or
         if there are too many changes.
         """
-        place = self._places.get(tree.root)
         try:
             dirty = (await read_work_tree(self._keeper, tree.root, environ)).dirty
         except GitSilentError:
             return False
-        if place is None or len(dirty) > MOST_CHANGES:
+        if len(dirty) > MOST_CHANGES:
             return False
-        unknown = [name for name in dirty if os.fsencode(name) not in place.names]
+        unknown = [name for name in dirty if os.fsencode(name) not in tree.files]
         return not await asyncio.to_thread(_are_there, tree.root, unknown)
 
-    async def changes(self, before: Tree, after: Tree) -> tuple[TreeDifference, ...]:
-        """The files that differ; none if there are too many, or git cannot tell."""
-        place = self._places.get(before.root)
-        if place is None or before.root != after.root:
+    def changes(self, before: Tree, after: Tree) -> tuple[TreeDifference, ...]:
+        """The files that differ, by name; none if there are too many."""
+        if before.root != after.root:
             return ()
-        try:
-            changed = await diff_trees(
-                self._keeper, before.root, before.id, after.id, place.environ
-            )
-        except GitSilentError:
+        old, new = before.files, after.files
+        names = [name for name in old.keys() | new.keys() if old.get(name) != new.get(name)]
+        if len(names) > MOST_CHANGES:
             return ()
-        return changed if len(changed) <= MOST_CHANGES else ()
+        pairs = ((name, old.get(name, _NONE), new.get(name, _NONE)) for name in sorted(names))
+        return tuple(
+            TreeDifference(os.fsdecode(name), was[0], now[0], was[1], now[1])
+            for name, was, now in pairs
+        )
 
     async def contents(self, root: Path, ids: Sequence[str]) -> dict[str, bytes]:
         """The content of the objects with these ids, as far as git provides it."""
@@ -189,32 +214,47 @@ class WorkTrees:
             known = self._tops[cwd] = _Top(marker, dict(environ), root)
         return known.root
 
-    async def _write_tree(self, root: Path, environ: Mapping[str, str]) -> str:
-        """Update our index; returns its tree."""
+    async def _read_tree(self, root: Path, environ: Mapping[str, str]) -> Mapping[bytes, _Blob]:
+        """The files now; those that changed since the last look are read."""
         place = self._places.get(root)
         if place is None:
             place = self._places[root] = await self._make_place(root, environ)
         listing = git_argv("ls-files", "-co", "--exclude-standard", "-z")
         answer = await ask_git(self._keeper, listing, root, environ, most_bytes=MOST_FILES * 200)
         begun_ns = time.time_ns()
-        stamps = await asyncio.to_thread(_stamps, root, answer, place.names)
+        stamps = await asyncio.to_thread(_stamps, root, answer, place.files)
         if len(stamps) > MOST_FILES:
             raise TimeoutError
         fresh = {name for name, stamp in stamps.items() if place.stamps.get(name) != stamp}
-        if (given := fresh | (place.names - stamps.keys())) or not place.tree:
-            place.names |= fresh
-            place.stamps = {}  # until git has taken in all files
-            update = git_argv(
-                "update-index", "--add", "--remove", "--replace", "-z", "--stdin", settings=_EXACT
-            )
-            lines = b"".join(name + b"\0" for name in sorted(given))
-            await ask_git(self._keeper, update, root, place.environ, stdin=lines)
-            tree = await ask_git(self._keeper, git_argv("write-tree"), root, place.environ)
-            place.tree = tree.decode("ascii").strip()
+        if fresh or len(stamps) != len(place.files):
+            read = await self._take_in(root, fresh, place)
+            same = {name: place.files[name] for name in stamps.keys() - fresh}
+            place.files = same | read
         settled_ns = begun_ns - _SAME_MOMENT_NS
-        place.names = set(stamps)
-        place.stamps = {name: at for name, at in stamps.items() if max(at[:2]) < settled_ns}
-        return place.tree
+        place.stamps = {
+            name: at
+            for name, at in stamps.items()
+            if max(at[:2]) < settled_ns and name in place.files
+        }
+        return place.files
+
+    async def _take_in(
+        self, root: Path, names: Collection[bytes], place: _Place
+    ) -> dict[bytes, _Blob]:
+        """The files `names` without unreadable ones; contents that git lacks are stored."""
+        known: dict[bytes, _Blob] = {}
+        if len(names) > MOST_CHANGES:  # of fewer, most are new, and to ask takes longer
+            known = await asyncio.to_thread(_read_files, root, names, place.no_id)
+            asked = "".join(f"{id}\n" for _, id in known.values()).encode()
+            argv = git_argv("cat-file", "--batch-check=%(objectname)")
+            most = MOST_FILES * _MOST_ID_BYTES
+            answer = await ask_git(
+                self._keeper, argv, root, place.environ, stdin=asked, most_bytes=most
+            )
+            there = {*answer.decode("ascii").split("\n")}
+            known = {name: blob for name, blob in known.items() if blob[1] in there}
+        new = [name for name in names if name not in known]
+        return known | await asyncio.to_thread(_read_files, root, new, place.no_id, place.objects)
 
     async def _make_place(self, root: Path, environ: Mapping[str, str]) -> _Place:
         """Create our repository for the work tree `root`, which may read the user's objects."""
@@ -227,12 +267,10 @@ class WorkTrees:
         ours.pop("GIT_INDEX_FILE", None)
         init = git_argv("init", "-q", f"--object-format={kind}", "--template=")
         await ask_git(self._keeper, init, root, ours)
-        (folder / "info").mkdir(exist_ok=True)
-        (folder / "info" / "attributes").write_text(_ATTRIBUTES, "utf-8")
         alternates = folder / "objects" / "info" / "alternates"
         alternates.parent.mkdir(exist_ok=True)
         alternates.write_bytes(os.fsencode(root / objects.removesuffix("\n")) + b"\n")
-        return _Place(ours)
+        return _Place(ours, folder / "objects", "0" * (64 if kind == "sha256" else 40))
 
 
 async def read_blobs(
@@ -277,7 +315,7 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _stamps(root: Path, listing: bytes, known: Set[bytes]) -> dict[bytes, _Stamp]:
+def _stamps(root: Path, listing: bytes, known: Collection[bytes]) -> dict[bytes, _Stamp]:
     """The names in `listing` of files to record, with a stamp that changes when the file does."""
     top = os.fsencode(root) + b"/"
     stamps: dict[bytes, _Stamp] = {}
@@ -293,6 +331,62 @@ def _stamps(root: Path, listing: bytes, known: Set[bytes]) -> dict[bytes, _Stamp
                 times = status.st_mtime_ns, status.st_ctime_ns
                 stamps[name] = (*times, status.st_size, status.st_ino, status.st_mode)
     return stamps
+
+
+def _read_files(
+    root: Path, names: Iterable[bytes], no_id: str, objects: Path | None = None
+) -> dict[bytes, _Blob]:
+    """The files `names` of the folder `root`, without unreadable ones.
+
+    Each folder is opened without following links: nothing outside `root` is read.
+
+    Args:
+        root: The folder.
+        names: Relative to it.
+        no_id: An id as git gives them here.
+        objects: Where to store the contents; None to store none.
+    """
+    found: dict[bytes, _Blob] = {}
+    for folder, files in groupby(sorted(names), os.path.dirname):
+        with contextlib.suppress(OSError), open_folder(root / os.fsdecode(folder)) as opened:
+            for name in files:
+                with contextlib.suppress(OSError):
+                    mode, content = _read_file(opened, name.rpartition(b"/")[2])
+                    id = object_id(content, like=no_id)
+                    if objects is not None:
+                        _store(objects, id, content)
+                    found[name] = mode, id
+    return found
+
+
+def _read_file(folder: int, name: bytes) -> tuple[int, bytes]:
+    """The mode and the content of a file or link in the open `folder`, as git has them.
+
+    Raises:
+        OSError: It cannot be read.
+    """
+    try:
+        content, mode = read_at(folder, name, MOST_FILE_BYTES)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        return LINK, os.readlink(name, dir_fd=folder)
+    return PROGRAM if mode & stat.S_IXUSR else FILE, content
+
+
+def _store(objects: Path, id: str, content: bytes) -> None:
+    """Store `content` among our `objects` as git stores a single one.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    path = objects / id[:2] / id[2:]
+    if path.exists():
+        return
+    path.parent.mkdir(exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(zlib.compress(object_header(content) + content, 1))
+    Path(file.name).replace(path)
 
 
 def _are_there(root: Path, names: Sequence[str]) -> bool:

@@ -58,6 +58,7 @@ _QUIET_GIT: Final[Mapping[str, str]] = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_GRAFT_FILE": "",
 }
 
 

@@ -23,11 +23,7 @@ from typing import IO
 from agent_tui.config.defaults import MOST_PROCESSES
 from agent_tui.errors import ToolError
 from agent_tui.tools.processes import keeper_process
-from agent_tui.tools.processes.keeper_process import KeeperReply, Order
-
-FIRST_FILE = 100
-"""The number under which a child finds the first file it is given; the process that starts it uses
-the lower ones."""
+from agent_tui.tools.processes.keeper_process import FIRST_FILE, KeeperReply, Order
 
 READ_BYTES = 65_536
 """Bytes of one read; also the usual capacity of a pipe."""
@@ -61,8 +57,8 @@ class Confinement:
     Args:
         argv: The words before the keeper's own: a program that sets up the sandbox and starts it.
         outside: Starts that program, and ends it with the sandbox even after our own end.
-        handles: Open file descriptors that it receives, by their numbers there. These are
-            `FIRST_FILE` or more.
+        handles: Open file descriptors that it receives, by their numbers there. These
+            are higher than those that are in use there: 100 or more.
     """
 
     argv: tuple[str, ...]

@@ -5,7 +5,7 @@ their stdin: one byte, with the descriptors of a lifeline, of the command's outp
 its input, its stderr and others for it. The guardian reads an `Order` from the lifeline, starts the
 command as leader of a new session and reports on the lifeline. When the program closes its end, or
 dies, the guardian ends what is left of the command; its own end closes when everything is gone, and
-it waits again.
+it waits again. A guardian whose keeper process is killed ends its command, too.
 
 On Linux a guardian is the reaper of its command's orphans, so that none escapes by forking twice or
 with a new session; this process is the reaper for a guardian that was killed. Elsewhere only
@@ -13,10 +13,12 @@ processes that stay in the command's process group are found. Neither can end pr
 user (``sudo``).
 
 Started without site-packages. Guardians are forked in advance and reused, as a Python fork takes
-longer than starting a command.
+longer than starting a command. Neither has the program's name in its command line: who kills all
+that has it (``pkill -9 -f agent-tui``) leaves those that end the commands.
 """
 
 import ctypes
+import errno
 import json
 import os
 import select
@@ -52,14 +54,22 @@ _NO_MORE_ORDERS = 3
 _SWEEPS = 20
 """How often the children are killed before all processes of the machine are looked at."""
 
-MOST_FILES = 64
-"""How many files a command can be given, besides its streams."""
+KEEPER_NAME = b"command-keeper"
+"""What lists of processes show (Linux)."""
 
-_MOST_HANDLES = 8 + MOST_FILES
 _FAILED = 1
 _WORKS, _WAITS = b"works", b"waits"
-_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
+_PR_SET_DUMPABLE, _PR_SET_NAME, _PR_SET_CHILD_SUBREAPER = 4, 15, 36
+_ARGUMENTS = slice(45, 47)
+"""Where ``/proc/PID/stat`` has ``arg_start`` and ``arg_end``, counted after the name."""
+
 _IS_LINUX = sys.platform == "linux"
+FIRST_FILE, MOST_FILES = (512, 240) if _IS_LINUX else (100, 64)
+"""The number under which a command finds the first file it is given, besides its streams, and how
+many these can be. The process that starts it uses the lower numbers. Linux sends 253 descriptors at
+once and usually lets a program open 1,024; macOS lets it open 256."""
+
+_MOST_HANDLES = 8 + MOST_FILES
 _UNHEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that a command cannot use against its parent, the guardian."""
 
@@ -69,7 +79,7 @@ class Order(TypedDict):
 
     With more than `most_processes` at a time, all of them are killed (on Linux); 0 is no limit.
     `numbers` are those under which the command gets the last descriptors that were sent. A command
-    that `goes_on` is continued if something stops it.
+    that `goes_on` is continued if something stops it, and all it started is killed when it ends.
     """
 
     argv: list[str]
@@ -115,18 +125,17 @@ class _Wakeups:
             signal.signal(number, lambda _number, _frame: None)
         signal.set_wakeup_fd(self._noting.fileno(), warn_on_full_buffer=False)
 
-    def wait(self, source: socket.socket | None, limit_s: float | None = None) -> bool:
-        """Wait until a child has ended, `source` is readable or the time is up.
+    def wait(self, *sources: socket.socket, limit_s: float | None = None) -> list[socket.socket]:
+        """Wait until a child has ended, one of `sources` is readable or the time is up.
 
         Returns:
-            Whether `source` is readable.
+            Those that are readable.
         """
-        watched = [self._ended] if source is None else [self._ended, source]
-        readable, _, _ = select.select(watched, [], [], limit_s)
+        readable, _, _ = select.select([self._ended, *sources], [], [], limit_s)
         with suppress(BlockingIOError):
             while self._ended.recv(512):
                 pass
-        return source in readable
+        return [source for source in sources if source in readable]
 
 
 class _Census:
@@ -156,14 +165,28 @@ class _Census:
 
 
 class _Guardian:
-    """Ends one command and everything it started. Runs in a separate process."""
+    """Ends one command and everything it started. Runs in a separate process.
 
-    def __init__(self, wakeups: _Wakeups, lifeline: socket.socket, handles: list[int]) -> None:
+    Args:
+        wakeups: Tells when a child has ended.
+        lifeline: The program's, readable once it is closed.
+        keeper: The keeper process's, readable once that has ended.
+        handles: What was sent for the command.
+    """
+
+    def __init__(
+        self,
+        wakeups: _Wakeups,
+        lifeline: socket.socket,
+        keeper: socket.socket,
+        handles: list[int],
+    ) -> None:
         self._wakeups = wakeups
         self._lifeline = lifeline
+        self._keeper = keeper
         self._handles = handles
         self._leader = 0
-        self._goes_on = False
+        self._goes_on = self._is_leader_over = False
 
     def run(self) -> bool:
         """Start the command and wait for its end; returns whether nothing of it is left."""
@@ -182,8 +205,11 @@ class _Guardian:
             for handle in self._handles:
                 os.close(handle)
         self._tell({"pid": self._leader})
+        limit_s = _COUNT_AGAIN_S if census else None
         while self._is_any_left():
-            if self._wakeups.wait(self._lifeline, _COUNT_AGAIN_S if census else None):
+            if self._goes_on and self._is_leader_over:
+                return self._kill_all()
+            if self._wakeups.wait(self._lifeline, self._keeper, limit_s=limit_s):
                 return self._end_all()
             if census and (excess := census.excess()):
                 self._tell({"excess": excess})
@@ -195,17 +221,17 @@ class _Guardian:
         _signal_all([process.pid for process in self._living()], signal.SIGTERM)
         deadline = time.monotonic() + _TERM_GRACE_S
         while self._is_any_left() and (left_s := deadline - time.monotonic()) > 0:
-            self._wakeups.wait(None, left_s if _IS_LINUX else _LOOK_AGAIN_S)
+            self._wakeups.wait(limit_s=left_s if _IS_LINUX else _LOOK_AGAIN_S)
         return self._kill_all()
 
     def _kill_all(self) -> bool:
         """Kill what is left; returns whether nothing is left."""
         deadline = time.monotonic() + _KILL_PATIENCE_S
         while self._is_any_left() and time.monotonic() < deadline:
-            is_any = _kill_children(spared=())
-            if not (_kill(self._living()) or is_any):
+            is_any = _kill(self._living())
+            if not (_kill_children(spared=()) or is_any):
                 break
-            self._wakeups.wait(None, _LOOK_AGAIN_S)
+            self._wakeups.wait(limit_s=_LOOK_AGAIN_S)
         return not self._is_any_left()
 
     def _is_any_left(self) -> bool:
@@ -216,6 +242,7 @@ class _Guardian:
                 if pid == 0:
                     return True
                 if pid == self._leader:
+                    self._is_leader_over = True
                     self._tell({"exit_code": os.waitstatus_to_exitcode(status)})
         except ChildProcessError:
             return not _IS_LINUX and _signal_all([-self._leader], 0)
@@ -234,6 +261,7 @@ def main() -> None:
     """Keep a guardian ready until the program ends, and stay until the last one has ended."""
     _become_reaper()
     _close_memory()
+    _take_name()
     control = socket.socket(fileno=0)
     # A datagram socket could send to any address, which some sandboxes forbid. macOS has no other
     # kind that keeps messages apart.
@@ -248,7 +276,7 @@ def main() -> None:
             waiting = _fork_guardian(control, news, telling)
             guardians |= waiting
         is_short = is_wanted and not waiting
-        if wakeups.wait(news, _LOOK_AGAIN_S if is_short or kills_until else None):
+        if wakeups.wait(news, limit_s=_LOOK_AGAIN_S if is_short or kills_until else None):
             kind, pid = news.recv(32).split()
             (waiting.add if kind == _WAITS else waiting.discard)(int(pid))
         ended = _reap()
@@ -282,14 +310,19 @@ def _guard(control: socket.socket, telling: socket.socket) -> int:
     _become_reaper()
     wakeups = _Wakeups()
     while True:
-        asked, handles, _, _ = socket.recv_fds(control, 1, _MOST_HANDLES)
+        if telling in wakeups.wait(control, telling):
+            return 0  # the keeper process has ended
+        try:
+            asked, handles, _, _ = socket.recv_fds(control, 1, _MOST_HANDLES, socket.MSG_DONTWAIT)
+        except BlockingIOError:  # a signal, or another guardian has the order
+            continue
         if not asked:
             return _NO_MORE_ORDERS
         _note(telling, _WORKS)
         for handle in handles:
             os.set_inheritable(handle, False)
         with socket.socket(fileno=handles[0]) as lifeline:
-            if not _Guardian(wakeups, lifeline, handles[1:]).run():
+            if not _Guardian(wakeups, lifeline, telling, handles[1:]).run():
                 return _FAILED
         if not _note(telling, _WAITS):
             return 0
@@ -336,8 +369,8 @@ def _has_killed_strays(guardians: set[int], until: float) -> bool:
     """Kill what a killed guardian has left to us; returns whether there may be more."""
     if not _IS_LINUX or time.monotonic() > until:
         return False
-    is_any = _kill_children(spared=guardians)
-    return _kill(_descendants(spared=guardians)) or is_any
+    is_any = _kill(_descendants(spared=guardians))
+    return _kill_children(spared=guardians) or is_any
 
 
 def _start(order: Order, handles: list[int]) -> int:
@@ -349,6 +382,8 @@ def _start(order: Order, handles: list[int]) -> int:
     """
     numbers = order["numbers"]
     count = len(handles) - len(numbers)
+    if numbers and max(handles) >= min(numbers):  # one would take the place of another
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
     output, *more = handles[:count]
     shared = output if order["keeps_stderr"] else subprocess.DEVNULL
     try:
@@ -380,7 +415,7 @@ def _tasks_of_machine() -> int:
 
 
 def _descendants(spared: Collection[int]) -> list[_Process]:
-    """Living processes below this one, without `spared` and their descendants."""
+    """Living processes below this one, parents first, without `spared` and their descendants."""
     children: defaultdict[int, list[tuple[_Process, bytes]]] = defaultdict(list)
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -419,11 +454,13 @@ def _children() -> set[int]:
 def _kill(processes: Sequence[_Process]) -> bool:
     """Kill `processes` and their groups; returns whether any existed and could be signalled.
 
-    Each command is its own session, so its groups contain no other processes.
+    Each command is its own session, so its groups contain no other processes. The last, which are
+    the deepest, come first: if this process is killed meanwhile, other guardians are left.
     """
-    groups = {process.group for process in processes} - {0, os.getpgrp()}
+    deepest, own = processes[::-1], {0, os.getpgrp()}
+    groups = dict.fromkeys(process.group for process in deepest if process.group not in own)
     is_any = _signal_all([-group for group in groups], signal.SIGKILL)
-    return _signal_all([process.pid for process in processes], signal.SIGKILL) or is_any
+    return _signal_all([process.pid for process in deepest], signal.SIGKILL) or is_any
 
 
 def _signal_all(pids: Iterable[int], number: int) -> bool:
@@ -439,6 +476,16 @@ def _signal_all(pids: Iterable[int], number: int) -> bool:
 def _become_reaper() -> None:
     if _IS_LINUX:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _take_name() -> None:
+    """Replace the command line of this process, and of those that it forks, by `KEEPER_NAME`."""
+    if _IS_LINUX:
+        fields = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
+        start, end = map(int, fields[_ARGUMENTS])
+        ctypes.memset(start, 0, end - start)
+        ctypes.memmove(start, KEEPER_NAME, len(KEEPER_NAME))
+        ctypes.CDLL(None).prctl(_PR_SET_NAME, KEEPER_NAME, 0, 0, 0)
 
 
 def _close_memory() -> None:

@@ -28,6 +28,9 @@ whose port is in use."""
 INTERRUPTED = "interrupted after"
 """How the ending of an interrupted call begins, for `extract_printed`."""
 
+IN_BACKGROUND = "runs in the background"
+"""How the ending of a call begins whose command became a job, for `extract_printed`."""
+
 _PARTIAL = "by the user; it may have taken partial effect"
 _NO_OUTPUT = "(no output)"
 _WHOLE_OUTPUT = "[whole output"

@@ -11,7 +11,7 @@ from agent_tui.agent.part import Part
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.attached_files import describe_attached
-from agent_tui.commands.command_output import command_output
+from agent_tui.commands.command_output import command_output, result_text
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -47,7 +47,7 @@ from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import jobs_in, turn_facts_in
 from agent_tui.sessions.replay.pins import pin_line, pin_of
 from agent_tui.sessions.replay.scope_entries import mark_of
-from agent_tui.tools.processes.shell import INTERRUPTED, extract_printed
+from agent_tui.tools.processes.shell import IN_BACKGROUND, INTERRUPTED, extract_printed
 from agent_tui.ui.chat.compaction_blocks import (
     change_block,
     mark_blocks,
@@ -180,7 +180,8 @@ def _reply_blocks(message: AssistantMessage) -> Iterable[Block]:
                 yield ThinkingBlock(part.thinking)
             case ToolCall():
                 title = call_title(part.name, part.arguments)
-                yield ToolBlock(part.id, part.name, title, status="cancelled")
+                command = command_of(part.name, part.arguments)
+                yield ToolBlock(part.id, part.name, title, status="cancelled", command=command)
             case _:
                 pass
     if mark and last_text is None and not message.tool_calls:
@@ -195,7 +196,7 @@ def with_result(
     if (printed := command_output(message)) is not None:
         output, summary = printed.text, printed.result
     else:
-        output, summary = message.text, details.summary
+        output, summary = result_text(message), details.summary
     todos = (details.todos or ()) if message.tool_name == "todo" else ()
     return replace(
         block,
@@ -229,6 +230,10 @@ def bash_block(call_id: str, message: BashExecutionMessage) -> BashBlock:
     """A finished command of the user's."""
     status: ToolStatus = "ok" if message.exit_code == 0 else "error"
     ending = INTERRUPTED if message.cancelled else f"exit code {message.exit_code}]"
+    job = ""
+    if message.jobs and message.exit_code is None:
+        status, job = "ok", f"job {message.jobs[0].id}"
+        ending = f"{IN_BACKGROUND}: {job}"
     if message.exit_code == 1 and message.printed_lines == 0:
         status = "nothing"
     return BashBlock(
@@ -240,6 +245,7 @@ def bash_block(call_id: str, message: BashExecutionMessage) -> BashBlock:
         in_context=not message.exclude_from_context,
         printed_lines=message.printed_lines,
         kept_at=message.full_output_path or "",
+        job=job,
     )
 
 
@@ -255,8 +261,13 @@ def call_title(name: str, arguments: JsonObject) -> str:
         value: JsonValue = arguments.get(key)
         if isinstance(value, str) and value:
             return _short(value)
-    first = next((value for value in arguments.values() if isinstance(value, str)), "")
-    return _short(first) or name
+    return _short(ToolCall(id="", name=name, arguments=arguments).subject) or name
+
+
+def command_of(name: str, arguments: JsonObject) -> str:
+    """The shell command that a call runs; empty if it runs none."""
+    command = arguments.get("command") if name == "bash" else None
+    return command if isinstance(command, str) else ""
 
 
 def _short(value: str) -> str:

@@ -351,15 +351,21 @@ class QueueView(Static):
         super().__init__(id="queue", markup=False)
         self.display = False
 
-    def show(self, texts: tuple[str, ...]) -> None:
-        """Show the waiting messages, oldest first."""
-        self.display = bool(texts)
-        self.update(queue_lines(texts))
+    def show(self, texts: tuple[str, ...], notes: tuple[str, ...] = ()) -> None:
+        """Show the waiting messages, oldest first, below the notes to the model."""
+        self.display = bool(texts or notes)
+        self.update(queue_lines(texts, notes))
 
 
-def queue_lines(texts: tuple[str, ...]) -> Content:
-    """The waiting messages as lines, and how to take them back."""
+def queue_lines(texts: tuple[str, ...], notes: tuple[str, ...] = ()) -> Content:
+    """The waiting notes and messages as lines, and how to take the messages back."""
     lines = [
+        Content.styled(f"  {safe_text(note, keep_newlines=False)}", "$foreground-muted")
+        for note in notes[-MAX_QUEUED:]
+    ]
+    if not texts:
+        return Content("\n").join(lines)
+    lines += [
         Content.assemble(
             ("↳ ", "$text-warning"), (safe_text(text, keep_newlines=False), "$foreground-muted")
         )
@@ -377,19 +383,26 @@ def queue_lines(texts: tuple[str, ...]) -> Content:
 class PlanView(Widget):
     """One line per step, or only the present step if space is short.
 
-    Hidden without a plan and when it is finished.
+    Hidden without a plan, when it is finished, and after a turn that left it unchanged.
     """
 
     def __init__(self) -> None:
         super().__init__(id="plan")
         self._todos: tuple[Todo, ...] = ()
         self._room: PlanRoom = "none"
+        self._is_changed = False
+        self._is_followed = False
         self.display = False
 
     def show(self, todos: tuple[Todo, ...]) -> None:
         """Show the present plan."""
         self._todos = todos
+        self._is_changed = self._is_followed = True
         self._redraw_plan()
+
+    def end_turn(self) -> None:
+        """A turn ended: the next one shows the plan if this one changed it."""
+        self._is_followed, self._is_changed = self._is_changed, False
 
     def make_room(self, room: PlanRoom) -> None:
         """Set the space for the plan: none while nothing runs, a line beside a question."""
@@ -405,7 +418,7 @@ class PlanView(Widget):
 
     def _redraw_plan(self) -> None:
         is_open = any(todo.status != "completed" for todo in self._todos)
-        self.display = is_open and self._room != "none"
+        self.display = is_open and self._is_followed and self._room != "none"
         self.refresh(layout=True)
 
 
@@ -431,7 +444,8 @@ def plan_lines(todos: tuple[Todo, ...]) -> Content:
     first = max(min(_present(todos) - 1, len(todos) - MAX_SHOWN), 0)
     shown = todos[first : first + MAX_SHOWN]
     done = sum(todo.status == "completed" for todo in todos)
-    lines = [Content.assemble((f"Plan {done}/{len(todos)}", "$foreground-muted"))]
+    more = f" · +{len(todos) - len(shown)} more" if len(shown) < len(todos) else ""
+    lines = [Content.assemble((f"Plan {done}/{len(todos)}{more}", "$foreground-muted"))]
     lines += [_step(todo.status, safe_text(todo.text, keep_newlines=False)) for todo in shown]
     return Content("\n").join(lines)
 

@@ -158,11 +158,10 @@ class DraftAttachments:
                 return marks
         is_long = len(pasted) > _LONG_PASTE_CHARS
         clean = await asyncio.to_thread(clean_paste, pasted) if is_long else clean_paste(pasted)
-        if not is_large(clean):
-            return clean
         number = max(self._pastes, default=0) + 1
-        self._pastes[number] = clean
-        return paste_mark(number, clean)
+        if is_large(clean) or "\n" in clean.strip():
+            self._pastes[number] = clean
+        return paste_mark(number, clean) if is_large(clean) else clean
 
     async def take_image(self, path: str, sources: "PromptSources") -> str:
         """The mark of the image at `path`; empty if there is none or it cannot go along."""

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias, assert_never
 
+from agent_tui.agent.prompt.prompt_files import Skill
 from agent_tui.commands.core.command import Command, Completion, Completions
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.drafts.history import PromptHistory
@@ -49,7 +50,17 @@ class MentionQuery:
     kind: Literal["mention"] = "mention"
 
 
-Query: TypeAlias = NameQuery | ArgumentQuery | MentionQuery
+@dataclass(frozen=True, slots=True)
+class SkillQuery:
+    """The name of a skill is being written in a message; `start` is the column of `mark`."""
+
+    typed: str
+    start: int
+    mark: Literal["/", "$"]
+    kind: Literal["skill"] = "skill"
+
+
+Query: TypeAlias = NameQuery | ArgumentQuery | MentionQuery | SkillQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +91,27 @@ _NAME = re.compile(r"^/([\w:-]*)$")
 _ARGUMENT = re.compile(r"^/([\w:-]+)\s+(.*)$")
 
 
-def query_at(line_before_cursor: str, *, is_first_line: bool) -> Query | None:
-    """The text being completed at the cursor; None if it has no menu."""
+_SKILL = re.compile(r"(?:^|(?<=[\s(]))(?:/([\w-]*)|\$([\w-]*))$")
+
+
+def query_at(
+    line_before_cursor: str, *, is_first_line: bool, is_shell: bool = False
+) -> Query | None:
+    """The text being completed at the cursor; None if it has no menu.
+
+    In a shell command (`is_shell`), ``/`` and ``$`` begin paths and variables.
+    """
     if mention := _MENTION.search(line_before_cursor):
         return MentionQuery(mention[1] or mention[2] or "", mention.start())
+    skill = None if is_shell else _SKILL.search(line_before_cursor)
+    if skill and skill[2] is not None:
+        return SkillQuery(skill[2], skill.start(), "$")
     if is_first_line:
         if name := _NAME.match(line_before_cursor):
             return NameQuery(name[1])
         if argument := _ARGUMENT.match(line_before_cursor):
             return ArgumentQuery(argument[1], argument[2], argument.start(2))
-    return None
+    return SkillQuery(skill[1].lower(), skill.start(), "/") if skill else None
 
 
 def command_items(commands: Sequence[Command], typed: str) -> tuple[MenuItem, ...]:
@@ -109,6 +131,20 @@ def command_items(commands: Sequence[Command], typed: str) -> tuple[MenuItem, ..
         )
         ranked.append((-match.score, order, item))
     return _in_order(ranked)[:MAX_ITEMS]
+
+
+def skill_items(skills: Sequence[Skill], query: SkillQuery) -> tuple[MenuItem, ...]:
+    """The skills whose names begin with what was typed."""
+    return tuple(
+        MenuItem(
+            f"{query.mark}{skill.name}",
+            f"{query.mark}{skill.name} ",
+            description=skill.description,
+            matched=tuple(range(1, len(query.typed) + 1)),
+        )
+        for skill in skills
+        if skill.name.startswith(query.typed)
+    )[:MAX_ITEMS]
 
 
 def _best_name(entry: Command, typed: str) -> tuple[str, FuzzyMatch | None]:
@@ -227,6 +263,10 @@ async def _no_news() -> bool:
     return False
 
 
+def _no_skills() -> Sequence[Skill]:
+    return ()
+
+
 async def no_resources(_typed: str) -> Mapping[str, str]:
     """The resources if there are no MCP servers."""
     return {}
@@ -240,6 +280,7 @@ class PromptSources:
         completions: The arguments of a command by name; slow ones are awaited.
         resources: What of MCP servers a mention may be, with what it is.
         look_for_commands: Updates the registry; true if that changed it.
+        find_skills: The skills that a message can name. Blocking.
         image_refusal: Why the present model accepts no images; empty if it does.
     """
 
@@ -250,6 +291,7 @@ class PromptSources:
     image_refusal: Callable[[], str] = _always_sees
     resources: Callable[[str], Awaitable[Mapping[str, str]]] = no_resources
     look_for_commands: Callable[[], Awaitable[bool]] = _no_news
+    find_skills: Callable[[], Sequence[Skill]] = _no_skills
 
 
 def leads_outside(typed: str) -> bool:
@@ -281,17 +323,14 @@ def entries_outside(typed: str, cwd: Path, limit: int) -> tuple[str, ...]:
 
 
 class Completer:
-    """Asks the sources; possible arguments are requested once per argument."""
+    """Asks the sources; arguments and skills are requested once for each word."""
 
     def __init__(self, sources: PromptSources) -> None:
         self._sources = sources
         self._name = ""
         self._offer: Completions | None = None
         self._asking: asyncio.Future[Completions] | None = None
-
-    def query_at(self, text_before_cursor: str, *, is_first_line: bool) -> Query | None:
-        """The text being completed at the cursor; None if it has no menu."""
-        return query_at(text_before_cursor, is_first_line=is_first_line)
+        self._skills: asyncio.Future[Sequence[Skill]] | None = None
 
     def answer(self, query: Query) -> Answer:
         """The offer for `query`, or what finds it in a separate task."""
@@ -306,6 +345,8 @@ class Completer:
                 return argument_items(self._offer or (), query.typed)
             case MentionQuery():
                 return partial(self._mentions, query)
+            case SkillQuery():
+                return partial(self._named_skills, query)
             case _:
                 assert_never(query)
 
@@ -315,7 +356,7 @@ class Completer:
 
     def forget(self) -> None:
         """Forget the possible arguments, so that the next argument asks again."""
-        self._name, self._offer = "", None
+        self._name, self._offer, self._skills = "", None, None
         if self._asking is not None:
             self._asking.cancel()
             self._asking = None
@@ -355,6 +396,13 @@ class Completer:
     def _takes_path(self, query: ArgumentQuery) -> bool:
         command = self._sources.registry.find(query.name)
         return command is not None and command.takes_path
+
+    async def _named_skills(self, query: SkillQuery) -> AsyncGenerator[Items, None]:
+        if self._skills is None:
+            self._skills = asyncio.ensure_future(asyncio.to_thread(self._sources.find_skills))
+        taken = self._sources.registry.own_names if query.mark == "/" else frozenset[str]()
+        skills = await asyncio.shield(self._skills)
+        yield skill_items([one for one in skills if one.name not in taken], query)
 
     async def _mentions(self, query: MentionQuery) -> AsyncGenerator[Items, None]:
         asking = asyncio.ensure_future(self._sources.resources(query.typed))

@@ -111,27 +111,24 @@ class Prompt(Vertical):
         return self._attachments.draft(self.area.text)
 
     def load(
-        self, draft: Draft, *, cursor_at_start: bool = False, is_selected: bool = False
+        self, draft: Draft, *, cursor_at_start: bool = False, is_returned: bool = False
     ) -> None:
         """Replace the present text with `draft`, without opening a menu.
 
         Args:
             draft: The new draft.
             cursor_at_start: Whether the cursor goes before it instead of after it.
-            is_selected: ``/undo`` returned it: what is typed next replaces it, and ``/undo``
-                typed behind it is the command. With modes, nothing is selected.
+            is_returned: ``/undo`` returned it: typed behind it, ``/undo`` is the command.
         """
         self._attachments.load(draft)
         self._loaded_text = draft.text
-        self._returned_text = draft.text if is_selected else ""
+        self._returned_text = draft.text if is_returned else ""
         self._menu_dismissed = False
         self.area.load_text(draft.text)
         if not cursor_at_start:
             self.area.move_cursor(self.area.document.end)
         if self.area.modes is not None:
             self.area.modes.begin()
-        elif is_selected:
-            self.area.select_all()
         self._close_menu()
 
     def clear(self) -> None:
@@ -239,7 +236,7 @@ class Prompt(Vertical):
             case "submit":
                 self.send()
             case "history_older" if not is_arrow or (
-                area.is_on_first_row and area.selected_text in ("", area.text)
+                area.is_on_first_row and not area.selected_text
             ):
                 self._walk_history(older=True)
             case "history_newer" if self._walk and (not is_arrow or area.is_on_last_row):
@@ -292,15 +289,21 @@ class Prompt(Vertical):
     def _query_now(self) -> "Query | None":
         if self._completer is None:
             return None
-        row, _ = self.area.cursor_location
-        return self._completer.query_at(self.area.text_before_cursor, is_first_line=row == 0)
+        from agent_tui.ui.prompt.completion import query_at
+
+        area = self.area
+        return query_at(
+            area.text_before_cursor,
+            is_first_line=area.cursor_location[0] == 0,
+            is_shell=area.text.startswith("!"),
+        )
 
     @property
     def _enter_chooses(self) -> bool:
         """Whether Enter takes the highlighted item.
 
-        What is written is sent as it is if it is an argument, or a name that no command begins
-        with: a mistyped command must not run another one.
+        What is written is sent as it is if it is an argument, a name that no command begins
+        with (a mistyped command must not run another one), or what may be a path or a variable.
         """
         item = self.menu.current
         if item is None or self.menu.was_moved:
@@ -308,6 +311,8 @@ class Prompt(Vertical):
         query = self._query
         if query is None or query.kind == "mention":
             return True
+        if query.kind == "skill":
+            return False
         if query.kind == "name":
             return item.label.startswith(f"/{query.typed.lower()}")
         return item.stands_for and bool(query.typed.strip())
@@ -424,7 +429,7 @@ class Prompt(Vertical):
         if is_shell != self.has_class("-shell"):
             # Only then: an update lays the whole screen out again, too much for every key.
             self.set_class(is_shell, "-shell")
-            self.query_one("#prompt-sign", Static).update("!" if is_shell else "›")
+            self.query_one("#prompt-sign", Static).update("$" if is_shell else "›")
         self._update_menu()
         self._show_mark()
         self.post_message(self.Typed())

@@ -8,6 +8,7 @@ from heapq import nsmallest
 from itertools import islice, pairwise
 
 from agent_tui.text_search import lower_in_place
+from agent_tui.tools.files.folder_entries import REBUILT_FOLDERS
 
 _SLICE = 2_000
 """Paths looked at between two questions whether the answer is still wanted."""
@@ -103,9 +104,16 @@ class PathList:
 
 @dataclass(slots=True)
 class PathCatalog:
-    """The files and folders of a project; those with a name that begins with a dot apart."""
+    """The files and folders of a project.
+
+    Attributes:
+        visible: The usual ones.
+        rebuilt: Those of folders that builds and package managers fill.
+        hidden: Those with a name that begins with a dot.
+    """
 
     visible: PathList = field(default_factory=PathList)
+    rebuilt: PathList = field(default_factory=PathList)
     hidden: PathList = field(default_factory=PathList)
 
     @classmethod
@@ -122,10 +130,14 @@ class PathCatalog:
         for number, file in enumerate(files, start=1):
             if is_writable(file):
                 for path in _with_new_folders(file, known):
-                    is_hidden = path.startswith(".") or "/." in path
-                    (self.hidden if is_hidden else self.visible).add(path)
+                    self._list_for(path).add(path)
             if number % _SLICE == 0:
                 yield
+
+    def _list_for(self, path: str) -> PathList:
+        if path.startswith(".") or "/." in path:
+            return self.hidden
+        return self.visible if REBUILT_FOLDERS.isdisjoint(path.split("/")) else self.rebuilt
 
 
 def is_writable(path: str) -> bool:
@@ -147,12 +159,14 @@ def rank_paths(
     A name that begins so comes before a folder that does, that before what has it elsewhere,
     that before letters with others between, and that before what a typing error may have meant
     (rapidfuzz's partial ratio). In each, shorter paths come first. Hidden ones are there only
-    for a `typed` that asks for them with a dot at the beginning of a name.
+    for a `typed` that asks for them with a dot at the beginning of a name. What builds and
+    package managers fill comes last.
     """
     wanted = fold_path(typed)
     asks_for_hidden = wanted.startswith(".") or "/." in wanted
     found: dict[str, None] = {}
-    lists = (catalog.hidden, catalog.visible) if asks_for_hidden else (catalog.visible,)
+    usual = (catalog.visible, catalog.rebuilt)
+    lists = (catalog.hidden, *usual) if asks_for_hidden else usual
     for paths in lists[:1] if wanted == "." else lists:
         for stage in (_beginning, _containing, _with_gaps, _similar):
             if len(found) >= limit or not is_wanted():

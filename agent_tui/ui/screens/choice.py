@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.events import Key, Paste
+from textual.timer import Timer
 from textual.types import CSSPathType
 from textual.widgets import Static, TextArea
 
@@ -18,6 +19,7 @@ from agent_tui.drafts.draft import Draft
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.lines_field import LinesField, new_line_hint
 from agent_tui.ui.parts import FieldRow, KeysLine
+from agent_tui.ui.prompt.draft_keeper import SAVE_S
 from agent_tui.ui.questions import (
     QUIET_S,
     SCROLL_KEYS,
@@ -59,6 +61,8 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         Binding("j", "scroll(1)", "Scroll down", show=False),
         Binding("pageup", "scroll(-8)", "Page up", show=False),
         Binding("pagedown", "scroll(8)", "Page down", show=False),
+        Binding("home,ctrl+home", "scroll(-100000)", "To the start", show=False),
+        Binding("end,ctrl+end", "scroll(100000)", "To the end", show=False),
     ]
 
     def __init__(
@@ -81,6 +85,8 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         self._answered_by = answered_by
         self._take_paste = take_paste
         self._send = send
+        self._enter_does = "answers"
+        self._scrolls = False
         burst_s = (lambda: early.burst_s) if early is not None else float
         self._burst = AnswerBurst(self._give, self.set_timer, burst_s)
 
@@ -95,10 +101,17 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
                 facts = safe_text("\n".join(question.facts))
                 yield Static(facts, id="choice-facts", markup=False)
             yield AnswerList(rows, question.marked)
-            yield KeysLine(self._keys("answers"), id="page-keys")
+            yield KeysLine(self._keys, id="page-keys")
 
-    def _keys(self, enter_does: str) -> str:
-        return f"↑↓ move · enter {enter_does} · esc {self.question.unanswered}"
+    @property
+    def _keys(self) -> str:
+        scroll = "j/k scroll · " if self._scrolls else ""
+        return f"↑↓ move · enter {self._enter_does} · {scroll}esc {self.question.unanswered}"
+
+    def _show_keys(self, enter_does: str) -> None:
+        self._enter_does = enter_does
+        self._scrolls = self.query_one("#choice-scroll").max_scroll_y > 0
+        self.query_one(KeysLine).update(self._keys)
 
     def on_mount(self) -> None:
         """Remove from the prompt a letter that was meant as the answer."""
@@ -107,7 +120,8 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         self._stay_above_prompt()
 
     def on_resize(self) -> None:
-        """Adjust to the new place of the prompt."""
+        """Adjust to the new place of the prompt, and to whether all facts are in sight."""
+        self.when_drawn(lambda: self._show_keys(self._enter_does))
         self._stay_above_prompt()
 
     def _stay_above_prompt(self) -> None:
@@ -148,7 +162,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             self._send()
             self._quiet_since_s = self._clock()  # a second Enter must not answer
             self._list.mark(self.question.marked)
-            self.query_one(KeysLine).update(self._keys("answers"))
+            self._show_keys("answers")
         elif early is not None and (event.is_printable or early.deletes(event.key)):
             await self._write(event, early)
 
@@ -178,7 +192,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             await early.take(event)
         if early.is_message_written:
             self._list.mark(None)  # Enter after a message answers nothing
-            self.query_one(KeysLine).update(self._keys("sends your message"))
+            self._show_keys("sends your message")
         self._stay_above_prompt()
 
     async def on_paste(self, event: Paste) -> None:
@@ -241,6 +255,7 @@ class LineInputScreen(Modal[str]):
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "line_input.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close")]
+    _keeps_while_writing = False
 
     def __init__(
         self,
@@ -259,6 +274,7 @@ class LineInputScreen(Modal[str]):
         self._texts = tuple(safe_text(text, keep_newlines=False) for text in texts)
         self._is_selected = is_selected
         self._keep_unsent = keep_unsent
+        self._saving: Timer | None = None
         self._problem_of = problem_of
         self._last_look = last_look
 
@@ -277,7 +293,7 @@ class LineInputScreen(Modal[str]):
                 placeholder=hint,
                 id="line-text",
                 is_selected=self._is_selected,
-                is_kept=self._keep_unsent is not None,
+                is_kept=self._keep_unsent is not None and not self._keeps_while_writing,
             )
             yield FieldRow(field)
             if is_checked:
@@ -290,6 +306,14 @@ class LineInputScreen(Modal[str]):
         if self._problem_of is not None:
             text = self.query_one(LinesField).draft.sent_text
             self._say(self._problem_of(self._value_of(text)))
+        if self._keeps_while_writing and self._saving is None:
+            self._saving = self.set_timer(SAVE_S, self._keep_written)
+
+    def _keep_written(self) -> None:
+        self._saving = None
+        draft = self.query_one(LinesField).draft
+        if self._keep_unsent is not None and self.is_mounted and draft.text != self._texts[2]:
+            self._keep_unsent(draft.trim())
 
     @on(LinesField.Submitted)
     def _take_text(self, event: LinesField.Submitted) -> None:
@@ -317,10 +341,24 @@ class LineInputScreen(Modal[str]):
     def action_leave(self) -> None:
         """Close and leave everything as it is."""
         unsent = self.query_one(LinesField).unsent
-        if self._keep_unsent is not None and not unsent.is_empty:
+        if self._keeps_while_writing:
+            self._keep_written()
+        elif self._keep_unsent is not None and not unsent.is_empty:
             self._keep_unsent(unsent)
         self._leave_with(None)
 
     def _leave_with(self, text: str | None) -> None:
+        if self._saving is not None:
+            self._saving.stop()
+        self._keeps_while_writing = False
         self.query_one(LinesField).load(Draft())  # it is not kept any more
         self.dismiss(text)
+
+
+class KeptInputScreen(LineInputScreen):
+    """Gives `keep_unsent` what is written within a second of each change, too.
+
+    The draft of the prompt does not have it then.
+    """
+
+    _keeps_while_writing = True

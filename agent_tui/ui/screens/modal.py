@@ -1,10 +1,21 @@
 """The bases of all screens above the chat, and the screen of a `Page`: headings and rows."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar, Generic, ParamSpec, Protocol, TypeVar, runtime_checkable
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    ClassVar,
+    Generic,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    cast,
+    runtime_checkable,
+)
 
-from textual import on
-from textual.app import ComposeResult
+from textual import events, getters, on
+from textual.app import App, ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -15,9 +26,13 @@ from textual.widgets import Input, Static
 
 from agent_tui.commands.core.front import Page, PageSection, Showable
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.parts import FieldRow, KeysLine
+from agent_tui.ui.parts import FieldRow, KeysLine, any_app
+
+if TYPE_CHECKING:  # loads much, which other screens spare
+    from agent_tui.commands.compaction import KeepingChoice
 
 ResultT = TypeVar("ResultT")
+AppResultT = TypeVar("AppResultT")
 ParamsT = ParamSpec("ParamsT")
 
 
@@ -30,12 +45,47 @@ class BringsScreen(Showable, Protocol):
         ...
 
 
+@runtime_checkable
+class BringsPicker(Protocol):
+    """A `Pickable` of a feature that has a screen to pick from."""
+
+    def make_picker(self) -> Screen[object]:
+        """The screen, whose result is the picked value."""
+        ...
+
+
 class Modal(ModalScreen[ResultT], Generic[ResultT]):
     """A screen above others that closes only once.
 
     Fast keys may still arrive after the key that closes it. Textual would then close the screen
-    below, and fail if that is the chat.
+    below, and fail if that is the chat. A subclass in another folder keeps the styles it inherits:
+    Textual alone would look for them beside the subclass.
     """
+
+    def __init_subclass__(cls) -> None:
+        """Name the styles of the class by their full paths."""
+        super().__init_subclass__()
+        styles: object = vars(cls).get("CSS_PATH")
+        if isinstance(styles, list):
+            folder = Path(sys.modules[cls.__module__].__file__ or "").parent
+            cls.CSS_PATH = [folder / str(style) for style in cast("list[str]", styles)]
+
+    app = getters.app(any_app)
+    waits_below = ""
+
+    @on(events.Mount)
+    def _follow_screen_below(self) -> None:
+        stack = self.app.screen_stack
+        below = stack[stack.index(self) - 1] if self in stack else None
+        if isinstance(below, Modal):
+            self.show_waiting(below.waits_below)
+
+    def show_waiting(self, what: str) -> None:
+        """Show in the frame what waits in the chat until this closes; empty for nothing."""
+        if what != self.waits_below:
+            self.waits_below = what
+            for frame in self.query(".frame"):
+                frame.border_subtitle = what
 
     def dismiss(self, result: ResultT | None = None) -> AwaitComplete:
         """Close it with `result`; does nothing once it is closed."""
@@ -57,6 +107,13 @@ class Modal(ModalScreen[ResultT], Generic[ResultT]):
                 act(*args, **kwargs)
 
         self.call_after_refresh(act_if_there)
+
+
+def show_waiting(app: App[AppResultT], what: str) -> None:
+    """Show on all screens above the chat that `what` waits there; empty for nothing."""
+    for screen in app.screen_stack:
+        if isinstance(screen, Modal):
+            screen.show_waiting(what)
 
 
 class ReadingScreen(Modal[None]):
@@ -84,28 +141,28 @@ class LeadingScreen(ReadingScreen):
     """A page about compactions from which one can go on to what a compaction keeps.
 
     Args:
-        can_choose: Whether one can now.
+        choice: Lets the user decide what is kept; None while the agent works.
 
     Attributes:
-        wants_choice: Whether the user does.
+        wanted_choice: The choice, once the user wants it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "choose", "Choose what is kept")]
 
-    def __init__(self, *, can_choose: bool) -> None:
+    def __init__(self, choice: "KeepingChoice | None") -> None:
         super().__init__()
-        self._can_choose = can_choose
-        self.wants_choice = False
+        self._choice = choice
+        self.wanted_choice: KeepingChoice | None = None
 
     @property
     def choose_hint(self) -> str:
         """The key, for the line of keys; empty if it does nothing."""
-        return "m choose what is kept · " if self._can_choose else ""
+        return "m choose what is kept · " if self._choice is not None else ""
 
     def action_choose(self) -> None:
         """Close, and request the choice."""
-        if self._can_choose:
-            self.wants_choice = True
+        if self._choice is not None:
+            self.wanted_choice = self._choice
             self.dismiss(None)
 
 

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, assert_never
 
 from agent_tui.config import NotifySetting
 from agent_tui.durations import format_duration
-from agent_tui.events import AgentEvent, ApprovalRequested, TurnFinished, TurnStarted
+from agent_tui.events import AgentEvent, ApprovalRequested, FormOpened, TurnFinished, TurnStarted
 from agent_tui.safe_paths import resolve_command
 from agent_tui.safe_text import safe_text
 
@@ -177,6 +177,8 @@ class Notifier:
                 text = ""
             case ApprovalRequested():
                 text = f"Waiting for your answer: {event.request.title}"
+            case FormOpened():
+                text = f"Waiting for your answer: {event.title}"
             case TurnFinished():
                 text = self._end(event)
             case _:

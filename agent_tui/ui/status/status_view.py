@@ -129,7 +129,7 @@ class StatusView:
         self._widgets = widgets
         self.notifier = Notifier(options.settings.notify, options.clock)
         self.onboarding = Onboarding(options.onboarding_file)
-        self._is_working = False
+        self._is_working = self._is_asking = False
         self._titled: Doing = "idle"
         self._branch = ""
         self._sandbox = ""
@@ -163,6 +163,10 @@ class StatusView:
     def set_working(self, is_working: bool) -> None:
         """Set whether an activity runs; shown with the next event or refresh."""
         self._is_working = is_working
+
+    def set_asking(self, is_asking: bool) -> None:
+        """Set whether a form waits for the user's answers; shown with the next event."""
+        self._is_asking = is_asking
 
     def refresh(self) -> None:
         """Update everything, including the prompt's frame."""
@@ -276,7 +280,7 @@ class StatusView:
 
     @property
     def _doing(self) -> Doing:
-        if self._widgets.approval.request is not None:
+        if self._is_asking or self._widgets.approval.request is not None:
             return "asks"
         return "working" if self._is_working else "idle"
 

@@ -53,7 +53,8 @@ class ToolBlock:
     unified diff. While it runs, `output` holds its last lines, `lines_before` came before them.
     `images` are in base64. Of a command `printed_lines` counts what it printed, of which `output`
     may lack the middle; None for other calls. `kept_at` is the file with all of it. `todos` are the
-    plan that the call set, `is_new_plan` whether its steps are others than before.
+    plan that the call set, `is_new_plan` whether its steps are others than before. `command` is the
+    shell command that it runs, with its line ends.
     """
 
     call_id: str
@@ -70,6 +71,7 @@ class ToolBlock:
     kept_at: str = ""
     todos: tuple[Todo, ...] = ()
     is_new_plan: bool = False
+    command: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ class BashBlock:
 
     While it runs, `output` holds its last lines, `lines_before` came before them. `printed_lines`
     counts what it printed, of which `output` may lack a part; None if unknown.
-    `kept_at` is the file with all of it.
+    `kept_at` is the file with all of it. `job` names the background command that it became.
     """
 
     call_id: str
@@ -90,6 +92,7 @@ class BashBlock:
     lines_before: int = 0
     printed_lines: int | None = None
     kept_at: str = ""
+    job: str = ""
 
 
 @dataclass(frozen=True, slots=True)

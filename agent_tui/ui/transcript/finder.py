@@ -131,6 +131,8 @@ def _tool(block: ToolBlock) -> str:
     name = safe_text(clip(block.name), keep_newlines=False)
     title = safe_text(clip(block.title), keep_newlines=False).removeprefix(name).strip()
     parts = [f"{name} {title}"]
+    if "\n" in block.command.strip():
+        parts.append(safe_output(clip(block.command.strip())))
     if block.summary and not title.endswith(block.summary):
         parts.append(safe_text(clip(block.summary), keep_newlines=False))
     parts += (safe_text(row.text) for row in parse_diff(block.diff) if row.kind != "file")

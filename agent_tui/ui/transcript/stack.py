@@ -334,7 +334,7 @@ def _gap(above: Item | None, item: Item) -> int:
 def can_toggle(block: Block) -> bool:
     """Whether a block has more to show than it shows at first."""
     if isinstance(block, ToolBlock):
-        return bool(block.output or block.diff or block.todos)
+        return bool(block.output or block.diff or block.todos or block.command)
     return not isinstance(block, AssistantBlock | TurnBlock)
 
 

@@ -18,7 +18,7 @@ from agent_tui.commands.core.short_words import count_text, short_time
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import Todo
 from agent_tui.safe_text import safe_output, safe_text
-from agent_tui.ui.diff_view import Inks, diff_lines, diff_stat, parse_diff
+from agent_tui.ui.diff_view import Inks, diff_lines, diff_stat, fold_context, parse_diff
 from agent_tui.ui.styled_lines import (
     MAX_LINE_CHARS,
     Line,
@@ -67,8 +67,12 @@ def tool_lines(
     block: ToolBlock, palette: Palette, inks: Inks, measures: Measures, *, is_expanded: bool
 ) -> list[Line]:
     """A tool call: its head line, then the diff, output or plan as far as it is unfolded."""
+    head = _tool_head(block, palette, measures.width)
     body: list[Line] = []
     width = measures.width
+    if is_expanded and block.command.strip() not in head.text:
+        command = safe_output(clip(block.command.strip(), MAX_LINE_CHARS))
+        body += prefix_lines(wrap_text(command, palette.text, max(10, width - 5)), [_BODY])
     if block.diff:
         body += _diff(block.diff, palette, inks, measures, is_expanded=is_expanded)
     if is_expanded:
@@ -83,7 +87,7 @@ def tool_lines(
         body += _excerpt(block, palette, width, beginning(block.output), SHOWN_LINES)
     if block.todos and (is_expanded or block.is_new_plan):
         body += _plan(block.todos, palette, measures, is_expanded=is_expanded)
-    return [_tool_head(block, palette, width), *body]
+    return [head, *body]
 
 
 def bash_lines(block: BashBlock, palette: Palette, width: int, *, is_expanded: bool) -> list[Line]:
@@ -102,6 +106,8 @@ def bash_lines(block: BashBlock, palette: Palette, width: int, *, is_expanded: b
         notes.append("cancelled")
     elif block.exit_code:
         notes.append(f"exit {block.exit_code}")
+    elif block.job:
+        notes.append(f"runs in the background: {block.job}")
     if not block.in_context:
         notes.append("not in the model's context")
     if is_expanded:
@@ -170,11 +176,13 @@ def _diff(
     if sum(row.kind == "file" for row in rows) == 1:
         rows = tuple(row for row in rows if row.kind != "file")
     limit = _UNFOLDED_LINES if is_expanded else _FOLDED_DIFF_LINES
-    shown = rows if len(rows) < limit + LEAST_FOLDED else rows[:limit]
+    shown, hidden = rows, 0
+    if len(rows) >= limit + LEAST_FOLDED:
+        shown, hidden = fold_context(rows, limit)
     width = max(10, measures.width - 4)
     lines = prefix_lines(diff_lines(shown, width, palette, inks), [_BODY])
-    if len(shown) < len(rows):
-        lines.append(_fold(len(rows) - len(shown), palette, is_expanded=is_expanded))
+    if hidden:
+        lines.append(_fold(hidden, palette, is_expanded=is_expanded))
     return lines
 
 

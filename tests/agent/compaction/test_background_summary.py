@@ -138,7 +138,8 @@ async def test_the_first_answer_is_used_while_additions_to_it_are_still_being_as
         return "never sent"
 
     is_asked_again = asyncio.Event()
-    writer = Writer([f"<notes>\n{GOOD}\n</notes>\n<keep>\n#2 1-5\n</keep>", hang])
+    notes = GOOD.replace("Run the tests.", "Finish b.py.")
+    writer = Writer([f"<notes>\n{notes}\n</notes>\n<keep>\n#2 1-5\n</keep>", hang])
     background = BackgroundSummary(CompactionPlanner(client_of(writer), counter, Models()))
     request = CompactionRequest(
         path=talk.path,

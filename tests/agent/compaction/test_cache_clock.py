@@ -7,9 +7,9 @@ import pytest
 
 from agent_tui.agent.compaction.cache_clock import ColdPrice, cache_state
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.context import cache_text
 from agent_tui.config import CompactionSettings
 from agent_tui.events import CompactionFailed, CompactionFinished, Notice, TurnFinished
+from agent_tui.features.context.contents import cache_text
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider

@@ -10,12 +10,12 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from agent_tui.agent.part import Part
-from agent_tui.cli.file_compaction import CompactionReport, FileCompaction
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.events import CompactionFinished, CompactionProgress, TurnFinished
 from agent_tui.feature import Feature, own_features
+from agent_tui.features.compact_file.compaction import CompactionReport, FileCompaction
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.client import ModelClient
 from agent_tui.providers.scripted.provider import Reply, call

@@ -1,6 +1,6 @@
 import pytest
 
-from agent_tui.commands.context import (
+from agent_tui.features.context.contents import (
     LargeMessage,
     Part,
     map_context,

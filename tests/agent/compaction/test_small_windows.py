@@ -195,7 +195,7 @@ async def test_the_prompt_is_fitted_again_only_for_another_window_or_model(stage
 async def test_a_window_learned_from_the_server_is_fitted_to(stage: Stage):
     provider = ScriptedProvider([TALK])
     runtime = stage.runtime(provider, learned_window=2_048)
-    assert len(runtime.conversation.prompt.tools) == 15
+    assert len(runtime.conversation.prompt.tools) == 13
     (notice,) = of_kind(list(await runtime.refresh_usage()), Notice)
     assert "context window (2,048 tokens)" in notice.text
     await collect(runtime.submit("hi"))

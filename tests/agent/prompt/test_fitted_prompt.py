@@ -106,7 +106,7 @@ def test_a_small_window_gets_the_first_tools_and_says_so():
 
 
 def test_in_between_all_tools_are_there_in_few_words():
-    fitted = fit(4_864)
+    fitted = fit(5_120)
     assert fitted.tools == SHORT_TOOLS
     assert fitted.note == ""
     assert "description" not in str(fitted.tools[0].parameters)

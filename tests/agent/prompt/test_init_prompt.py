@@ -4,7 +4,7 @@ import pytest
 
 from agent_tui.agent.prompt.mentions import attach
 from agent_tui.attachments import without_attachments
-from agent_tui.commands.memory import init_prompt, init_target
+from agent_tui.features.memory.command import init_prompt, init_target
 
 
 @pytest.fixture

@@ -10,8 +10,6 @@ from agent_tui.agent.prompt.prompt_files import (
     find_skills,
     parse_skill,
 )
-from agent_tui.agent.prompt.prompt_library import PromptLibrary
-from agent_tui.errors import ConfigError
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 
 
@@ -37,9 +35,6 @@ class Place:
 
     def look(self) -> FoundSkills:
         return find_skills(self.cwd, self.config, self.trust)
-
-    def library(self) -> PromptLibrary:
-        return PromptLibrary(self.config, self.trust, frozenset({"compact"}))
 
 
 @pytest.fixture
@@ -128,41 +123,3 @@ def test_who_may_call_it():
 def test_a_folder_whose_name_is_no_command_needs_a_name():
     with pytest.raises(PromptFileError, match="needs a name"):
         parse_skill(b"Go.", Path("/x/two words/SKILL.md"), "user")
-
-
-def test_they_are_commands_unless_the_name_is_taken_or_they_are_not_for_the_person(place: Place):
-    folder = place.project / ".agents/skills"
-    place.write(folder, "release")
-    place.write(folder, "compact")
-    place.write(folder, "review")
-    place.write(folder, "quiet", "---\nuser-invocable: false\n---\nGo.")
-    prompt = place.project / ".claude/commands/review.md"
-    prompt.parent.mkdir(parents=True)
-    prompt.write_text("Review $1.")
-    found = place.library().find(place.cwd)
-    assert [(file.name, file.is_skill) for file in found.files] == [
-        ("release", True),
-        ("review", False),
-    ]
-    assert {one.path.parent.name: one.why for one in found.left_out} == {
-        "compact": "is not a command (the model can use it): /compact is built in",
-        "review": f"is overridden by {prompt}, which is /review",
-    }
-    assert place.library().message("release", "1.2", place.cwd) == "/release 1.2"
-
-
-@pytest.mark.parametrize("kind", [".claude/commands", ".agents/commands", ".agent-tui/commands"])
-def test_prompt_files_of_other_agents_are_read(place: Place, kind: str):
-    for folder, name in ((place.project, "theirs"), (place.home, "mine")):
-        path = folder / kind / f"{name}.md"
-        path.parent.mkdir(parents=True)
-        path.write_text("---\nallowed-tools:\n  - Bash\nmodel: opus\n---\nDo $ARGUMENTS.")
-    found = place.library().find(place.cwd)
-    assert [(f.source, f.name) for f in found.files] == [("project", "theirs"), ("user", "mine")]
-    assert place.library().message("theirs", "it", place.cwd) == "Do it."
-
-
-def test_a_skill_that_cannot_be_used_is_told_when_it_is_called(place: Place):
-    place.write(place.project / ".agents/skills", "empty", "")
-    with pytest.raises(ConfigError, match="is empty"):
-        place.library().message("empty", "", place.cwd)

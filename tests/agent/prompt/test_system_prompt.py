@@ -6,12 +6,17 @@ import pytest
 
 from agent_tui.agent.prompt.context_files import MAX_FILE_CHARS, load_context_files
 from agent_tui.agent.prompt.fitted_prompt import full_prompt, short_prompt
+from agent_tui.features.sandbox.home import own_program
+from agent_tui.paths import find_manual
 from agent_tui.tokens import TokenCounter
 from agent_tui.tools.registry import default_toolbox
 from tests.support.offered import offered
 
 DAY = date(2026, 1, 2)
 CWD = Path("/home/person/projects/some-project")
+MANUAL = Path(
+    "/home/person/.local/share/uv/tools/agent-tui-cli/lib/python3.13/site-packages/agent_tui/docs"
+)
 
 
 def trusting(_file: Path) -> bool:
@@ -21,7 +26,7 @@ def trusting(_file: Path) -> bool:
 @pytest.mark.parametrize("model_id", ["claude-sonnet-4-5", "gpt-5"])
 def test_prompt_and_tools_together_stay_under_1500_tokens(model_id: str):
     counter = TokenCounter()
-    prompt = full_prompt(CWD, DAY)
+    prompt = full_prompt(CWD, DAY, manual=MANUAL)
     tools = offered(default_toolbox().specs, model_id)
     tokens = counter.count_text(prompt) + counter.count_tools(tools)
     assert tokens < 1_500
@@ -32,6 +37,19 @@ def test_the_short_prompt_says_where_and_when_in_under_150_tokens():
     assert str(CWD) in prompt
     assert "2026-01-02" in prompt
     assert TokenCounter().count_text(prompt) < 150
+
+
+def test_the_prompt_says_where_the_manual_is_and_what_it_is_for():
+    manual = find_manual()
+    assert manual is not None
+    assert (manual / "hooks.md").is_file()
+    assert full_prompt(CWD, DAY, manual=manual).endswith(f"About agent-tui and its setup: {manual}")
+
+
+def test_commands_in_the_sandbox_see_the_manual_so_reading_it_asks_nothing():
+    manual = find_manual()
+    assert manual is not None
+    assert any(manual.resolve().is_relative_to(path.resolve()) for path in own_program())
 
 
 def test_added_folders_are_told_behind_the_workspace():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import AgentTuiError
-from agent_tui.events import AgentEvent, Notice
+from agent_tui.events import AgentEvent, CompactionFailed, Notice
 from agent_tui.messages import ToolCall
 from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Entry, Header, MessageEntry
@@ -28,6 +28,7 @@ from agent_tui.sessions.replay.file_changes import (
     FileChanges,
     FileVersion,
     RecordedFileChange,
+    Restore,
     RestorePlan,
     file_changes_entry,
     file_changes_in,
@@ -35,10 +36,10 @@ from agent_tui.sessions.replay.file_changes import (
     plan_taking_back,
     restore_to_finish,
 )
-from agent_tui.tools.files.versions import PROGRAM, make_so, version_of
+from agent_tui.tools.files.versions import FILE, PROGRAM, make_so, version_of
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.processes.keeper import ProcessKeeper
-from tests.support.runtime import Stage, collect, of_kind
+from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind
 
 
 @pytest.fixture
@@ -95,7 +96,9 @@ async def test_an_edit_and_a_new_file_are_put_back_and_that_is_taken_back(stage:
     plan = await back_to(runtime, 0)
     assert {Path(r.path).name for r in plan.restores} == {"old.py", "new.py"}
     told = notices(await runtime.files.carry_out(plan))
-    assert told == ["2 files restored: old.py, src/new.py. /undo offers to redo the changes."]
+    assert told == [
+        "1 file restored: old.py. 1 file deleted: src/new.py. /undo offers to redo the changes."
+    ]
     assert old.read_bytes() == b"one\r\ntwo\r\n"
     assert old.stat().st_mode & 0o777 == 0o751
     assert not (stage.workspace / "src/new.py").exists()
@@ -207,9 +210,20 @@ async def test_files_alone_tell_the_model(stage: Stage):
     await runtime.files.carry_out(await back_to(runtime, 0), tells_model=True)
     await collect(runtime.submit("And now?"))
     request = stage.model.requests[-1]
-    assert any(
-        "restored earlier versions" in m.text and "a.txt" in m.text for m in request.messages
-    )
+    assert any("deleted these files" in m.text and "a.txt" in m.text for m in request.messages)
+
+
+async def test_of_several_restores_of_a_file_the_model_is_told_the_newest(stage: Stage):
+    runtime = stage.runtime([write("a.txt", "ours"), Reply(text="1"), Reply(text="2")])
+    await collect(runtime.submit("Go."))
+    took = "(The user took this change in a.txt back.)"
+    await runtime.files.carry_out(await back_to(runtime, 0), tells_model=True, told=took)
+    assert await runtime.files.carry_out(await runtime.files.plan_taking_back(), tells_model=True)
+    assert await runtime.files.carry_out(await back_to(runtime, 0), tells_model=True)
+    await collect(runtime.submit("And now?"))
+    texts = [m.text for m in stage.model.requests[-1].messages]
+    assert took not in texts
+    assert len([text for text in texts if "deleted these files" in text]) == 1
 
 
 async def test_nothing_goes_back_while_something_runs(stage: Stage):
@@ -323,6 +337,38 @@ async def test_what_a_command_changed_in_a_repository_goes_back(
     assert (folder / "ignored.txt").exists()
 
 
+async def test_names_that_are_not_utf8_go_back_byte_for_byte_after_the_session_is_resumed(
+    stage: Stage, keeper: ProcessKeeper
+):
+    folder, trees = stage.workspace, WorkTrees(keeper)
+    repository(folder)
+    names = [b"own\377.txt", b"own\376.txt", b"gone\377.txt"]
+    for name in (names[0], names[2]):
+        (folder / os.fsdecode(name)).write_bytes(b"as before " + name)
+    (folder / "change.sh").write_text(
+        r"a=$(printf 'own\377.txt') b=$(printf 'own\376.txt') c=$(printf 'gone\377.txt');"
+        ' echo changed > "$a"; echo new > "$b"; rm "$c"; echo "$a"'
+    )
+    runtime = stage.runtime(
+        [tool("bash", command="sh change.sh"), Reply(text="Done.")], trees=trees
+    )
+    leaf = runtime.conversation.log.leaf_id
+    await collect(runtime.submit("Go."))
+    made = {name: os.path.lexists(os.fsencode(folder) + b"/" + name) for name in names}
+    assert made == {names[0]: True, names[1]: True, names[2]: False}
+    path = runtime.conversation.log.path
+    assert path is not None
+    await runtime.aclose()
+    resumed = stage.runtime([], trees=trees)
+    await resumed.sessions.open(str(path))
+    plan = await resumed.files.plan_for(behind(resumed, leaf))
+    assert {os.fsencode(Path(r.path).name) for r in plan.restores} == set(names)
+    await resumed.files.carry_out(plan)
+    found = (path for path in folder.glob("*.txt") if path.name != "clean.txt")
+    present = {os.fsencode(path.name): path.read_bytes() for path in found}
+    assert present == {name: b"as before " + name for name in (names[0], names[2])}
+
+
 async def test_what_the_person_changes_between_commands_is_not_the_commands(
     stage: Stage, keeper: ProcessKeeper
 ):
@@ -365,6 +411,45 @@ def test_a_putting_back_that_was_cut_short_can_be_gone_on_with_and_taken_back():
     assert [(r.path, r.wanted.digest) for r in left.restores] == [("/b", "y")]
     before = plan_restore(entries, None, disk.__getitem__)
     assert [(r.path, r.wanted.digest) for r in before.restores] == [("/a", "x")]
+
+
+async def test_each_restore_is_undone_newest_first(stage: Stage):
+    runtime = stage.runtime([])
+    files = [stage.workspace / name for name in ("a.txt", "b.txt")]
+    for file in files:
+        file.write_text("changed")
+        present = version_of(file, runtime.conversation.kept_files)
+        kept = runtime.conversation.kept_files.keep(b"as before")
+        wanted = FileVersion(digest=digest_of(b"as before"), mode=FILE, is_kept=kept)
+        plan = RestorePlan((Restore(str(file), present, wanted),))
+        told = notices(await runtime.files.carry_out(plan))
+        assert told == [f"1 file restored: {file.name}. /undo offers to redo the changes."]
+    told = notices(await runtime.files.carry_out(await runtime.files.plan_taking_back()))
+    assert told == ["1 file restored: b.txt. /undo offers to undo the restore before it."]
+    assert [file.read_text() for file in files] == ["as before", "changed"]
+    told = notices(await runtime.files.carry_out(await runtime.files.plan_taking_back()))
+    assert told == ["1 file restored: a.txt."]
+    assert [file.read_text() for file in files] == ["changed", "changed"]
+    assert (await runtime.files.plan_taking_back()).is_empty
+
+
+def test_a_restore_whose_undoing_was_cut_short_stays_open():
+    made = dated(
+        file_changes_entry(
+            FileChanges(changes=(change("/a", "x", "y"), change("/b", "x", "y")), is_restore=True)
+        ),
+        "r1",
+        0,
+    )
+    undoing = FileChanges(
+        changes=(change("/a", "y", "x"), change("/b", "y", "x")), is_restore=True, undoes="r1"
+    )
+    entries = [made, dated(file_changes_entry(undoing), "r2", 1)]
+    disk = {"/a": change("/a", "y", "x").after, "/b": change("/b", "y", "x").before}
+    for plan in (plan_taking_back, restore_to_finish):
+        left = plan(entries, disk.__getitem__)
+        assert [(r.path, r.wanted.digest) for r in left.restores] == [("/b", "x")]
+        assert left.undoes == "r1"
 
 
 CONTENTS = st.one_of(st.none(), st.binary(max_size=20))
@@ -600,3 +685,17 @@ def test_damaged_content_is_not_given(tmp_path: Path):
     assert kept.content(digest) == b"words"
     file.write_bytes(b"damaged")
     assert kept.content(digest) is None
+
+
+async def test_a_changed_file_whose_name_is_not_utf8_is_compacted(
+    stage: Stage, keeper: ProcessKeeper
+):
+    repository(stage.workspace)
+    (stage.workspace / "change.sh").write_text(r"echo new > $(printf 'own\377.txt'); ls")
+    said = Reply(text="more " * 5_000)
+    script = [tool("bash", command="sh change.sh"), said, *[Reply(text=GOOD_SUMMARY)] * 4]
+    runtime = stage.runtime(script, trees=WorkTrees(keeper))
+    await collect(runtime.submit("go"))
+    await collect(runtime.submit("again"))
+    events = await collect(runtime.compact())
+    assert not of_kind(events, CompactionFailed)

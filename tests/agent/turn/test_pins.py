@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.agent.prompt.mentions import find_skill_names
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.config import CompactionSettings
 from agent_tui.events import CompactionFinished, Notice, TextPinned
@@ -64,6 +65,66 @@ async def test_the_model_is_told_of_a_skill_loads_it_and_a_second_time_adds_noth
     assert f'file="{path}"' in texts(last)
     assert pinned.pin.digest[:12] in texts(last)
     assert_sendable(runtime.conversation.log.path_entries())
+
+
+async def test_skills_named_in_a_message_are_loaded_each_once(stage: Stage):
+    skill(stage)
+    skill(stage, "review", "Look twice.")
+    runtime = stage.runtime([Reply(text="Done.")])
+    said = "please do /release, then $review and /release again; not $RELEASE, not /nothing"
+    events = await collect(runtime.submit(said))
+    assert [event.pin.name for event in of_kind(events, TextPinned)] == ["release", "review"]
+    assert texts(last_request(stage)).count(BODY) == 1
+    assert said in texts(last_request(stage))
+
+
+async def test_a_queued_message_loads_its_skills(stage: Stage):
+    skill(stage)
+    runtime = stage.runtime([use("nothing"), Reply(text="Done.")])
+    runtime.enqueue("now do /release")
+    events = await collect(runtime.submit("Begin"))
+    assert only(events, TextPinned).pin.name == "release"
+
+
+async def test_a_name_in_a_long_paste_or_of_a_skill_for_the_model_alone_is_text(stage: Stage):
+    skill(stage)
+    skill(stage, "quiet", "---\nuser-invocable: false\n---\nHush.")
+    runtime = stage.runtime([Reply(text="Done.")])
+    typed = ("Explain this to me, /quiet please: ",)
+    events = await collect(runtime.submit(f"{typed[0]}run /release", typed=typed))
+    assert not of_kind(events, TextPinned)
+    events = await collect(runtime.submit("run /release", typed=()))
+    assert not of_kind(events, TextPinned)
+
+
+async def test_a_command_of_the_program_names_no_skill_but_a_dollar_does(stage: Stage):
+    skill(stage)
+    runtime = stage.runtime([Reply(text="Well."), Reply(text="Done.")])
+    runtime.services.command_names = lambda: {"release"}
+    assert not of_kind(await collect(runtime.submit("do /release now")), TextPinned)
+    assert only(await collect(runtime.submit("do $release")), TextPinned).pin.name == "release"
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ("/release 1.2", ("/release",)),
+        ("do /Release, please ($review). Then /release.", ("/release", "$review")),
+        ("in /usr/bin, /release/x, /release.sh, /a-b/c, $release-x/y and $release=1", ()),
+        ("not `/release`, not a/release, not US$release", ()),
+        ("```sh\ncd /release\n```\nthen /review", ("/review",)),
+        ("~~~\ncd $release\n~~~\n- and $review", ("$review",)),
+        ("say `run /release now` please, `` $release `` or `a\n/b`", ()),
+        ("'then /release happens' or \"please do /release\", “$it”, «do /it»", ()),
+        ("I don't /release what isn't mine; 5\" of $it, 6\" of it", ("/release", "$it")),
+        ("It says:\n    GET /deploy HTTP/1.1\n\tGET /deploy\n- a\n    - /it", ("/it",)),
+        ("> quoted /deploy line\n> and $it\nso /release", ("/release",)),
+        ("12| see /release", ()),
+        ("a price of $5 / or $", ("$5",)),
+    ],
+)
+def test_what_a_message_names(said: str, names: tuple[str, ...]):
+    assert find_skill_names(said) == names
 
 
 async def test_without_skills_nothing_is_offered(stage: Stage):

@@ -1,5 +1,6 @@
 import asyncio
 import threading
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,8 @@ from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
 from agent_tui.events import AgentEvent, ApprovalRequested, ToolFinished, ToolStarted
 from agent_tui.messages import JsonObject, TextContent
 from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.tools import read as read_tool
+from agent_tui.tools import write as write_tool
 from agent_tui.tools.base import (
     NoHistory,
     PreparedCall,
@@ -17,6 +20,7 @@ from agent_tui.tools.base import (
     ToolOutput,
 )
 from agent_tui.tools.registry import default_toolbox
+from tests.support.patience import PATIENCE_S
 from tests.support.runtime import Stage, collect, of_kind
 
 _SCRIPT = "ls\nmkdir -p out\n" + "echo built > out/log\n" * 60 + "rm -rf $scratch/\nls out\n"
@@ -60,6 +64,25 @@ async def test_a_declined_script_names_its_part(stage: Stage, words: str):
 
 async def test_a_declined_command_of_one_part_is_not_repeated(stage: Stage):
     assert (await _asked(stage, "rm -rf $x/", ""))[1] == ["The user declined this call."]
+
+
+async def test_a_command_after_a_declined_edit_says_that_it_ran_without_it(stage: Stage):
+    calls = (
+        call("c1", "write", path="a.py", content="x = 1"),
+        call("c2", "bash", command="echo 76 passed"),
+    )
+    runtime = stage.runtime([Reply(tool_calls=calls), Reply("ok")], mode="ask")
+    told: list[str] = []
+    async for event in runtime.submit("go"):
+        if isinstance(event, ApprovalRequested):
+            is_write = event.request.tool_name == "write"
+            answer = ApprovalAnswer("no", "not there") if is_write else ApprovalAnswer("once")
+            runtime.pending_approvals.answer(event.request.id, answer)
+        elif isinstance(event, ToolFinished):
+            told.append(event.message.text)
+    without = "[Ran without what was declined before it in this reply: create a.py"
+    assert told[1].startswith("76 passed\n[exit code 0]")
+    assert without in told[1]
 
 
 class SlowToolbox:
@@ -177,3 +200,33 @@ async def test_calls_that_only_read_run_at_the_same_time_with_results_in_order(s
     assert not [result for result in results if result.message.is_error]
     assert toolbox.begun == ["bash", "read", "write", "read"]
     assert "two" in results[3].message.text
+
+
+async def test_a_write_may_need_the_read_before_it_in_the_same_reply(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+):
+    (stage.workspace / "a.py").write_text("one = 1\n")
+    looked_at = threading.Event()
+    read, why_unseen = read_tool.read_window, write_tool.why_unseen
+
+    def read_late(*given: Any) -> Any:
+        assert looked_at.wait(PATIENCE_S)
+        return read(*given)
+
+    def look(*given: Any) -> str:
+        why = why_unseen(*given)
+        looked_at.set()
+        return why
+
+    monkeypatch.setattr(read_tool, "read_window", read_late)
+    monkeypatch.setattr(write_tool, "why_unseen", look)
+    reply = Reply(
+        tool_calls=(
+            call("c1", "read", path="a.py"),
+            call("c2", "write", path="a.py", content="one = 2\n"),
+        )
+    )
+    runtime = stage.runtime([reply, Reply("ok")])
+    finished = of_kind(await collect(runtime.submit("go")), ToolFinished)
+    assert [each.message.is_error for each in finished] == [False, False]
+    assert (stage.workspace / "a.py").read_text() == "one = 2\n"

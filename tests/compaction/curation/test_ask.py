@@ -37,7 +37,7 @@ def ask_with(*pieces: Piece, listed: int = 3_000) -> Ask:
 
 
 def list_in(ask: Ask) -> list[str]:
-    return ask.text[ask.text.rindex("under these numbers.\n") :].split("\n")[1:]
+    return ask.text[ask.text.rindex("then the newest texts.") :].split("\n")[1:]
 
 
 def piece(number: int, label: str, kind: Kind = "result", **kwargs: object) -> Piece:
@@ -59,7 +59,7 @@ def test_results_of_one_series_share_a_line() -> None:
     status = [piece(n, f"$ git status {n}", series="git status") for n in (1, 3, 5)]
     others = [piece(2, "$ git log", series="git log"), piece(4, "you replied", "reply")]
     assert list_in(ask_with(*sorted([*status, *others], key=lambda one: one.number))) == [
-        "#5 $ git status 5 1-2, 40 tokens; earlier ones of git status: #3 40, #1 40",
+        "#5 $ git status 5 1-2, 40 tokens; earlier ones of git status: #3 3 40, #1 1 40",
         "#4 you replied 1-2, 40 tokens",
         "#2 $ git log 1-2, 40 tokens",
     ]
@@ -73,6 +73,12 @@ def test_what_the_user_answered_is_listed_before_newer_texts() -> None:
         "#1 you replied 'Shall we?' 1-2, 40 tokens",
         "(1 others are not listed.)",
     ]
+
+
+def test_an_earlier_summary_is_said_to_go() -> None:
+    line = "- The summary at the beginning does not stay: "
+    assert line in replace(ask_with(), earlier="## Goal\nMend it.").text
+    assert line not in ask_with().text
 
 
 def test_limits_in_characters_are_those_of_the_texts_in_the_list() -> None:
@@ -116,12 +122,16 @@ def test_a_refusal_is_told_with_the_number_under_which_it_stays() -> None:
 
 def test_the_newest_messages_say_what_of_them_stays_whole() -> None:
     talk = a_talk()
+    talk.tool("bash", {"command": "pytest -q"}, "\n".join(f"test {n} passed" for n in range(40)))
+    text = ask_of(talk, 10_000).text
+    assert re.search(r"\(Not offered, as they stay whole .*\$ pytest -q 1-40[;.]", text)
+
+
+def test_what_of_the_newest_messages_is_shortened_can_be_chosen() -> None:
+    talk = a_talk()
     listing = "\n".join(f"file_{n}.py is a file of this folder" for n in range(900))
     talk.tool("bash", {"command": "ls -R"}, listing)
-    talk.tool("bash", {"command": "pytest -q"}, "\n".join(f"test {n} passed" for n in range(40)))
     ask = ask_of(talk, 10_000)
-    assert re.search(r"- your newest messages: [\d,]+ tokens: .*whole: .*\$ pytest -q", ask.text)
-    assert re.search(r"- your newest messages: .*shortened: .*\$ ls -R", ask.text)
     (cut,) = (p for p in ask.pieces if p.label == "$ ls -R")
     assert f"{cut.line}, shortened in your newest messages" in ask.text
 
@@ -137,11 +147,10 @@ def test_of_a_reply_with_a_shortened_call_the_text_and_other_calls_stay_whole() 
     talk.reply("That is the only file.")
     talk.user("Go on.")
     ask = ask_of(talk, 10_000)
-    (newest,) = re.findall(r"- your newest messages: .*", ask.text)
-    assert re.search(
-        r"whole: .*\$ ls a/.*shortened: edit b\.py \(\d+ of \d+ tokens stay\)$", newest
-    )
-    assert "The writer holds" not in "".join(list_in(ask))
+    (whole,) = re.findall(r"\(Not offered, as they stay whole .*", ask.text)
+    assert "your command: ls a/" in whole
+    assert "b.py" not in whole
+    assert not any(line.startswith("#") and "The writer holds" in line for line in list_in(ask))
 
 
 def test_what_stays_of_files_is_named_by_their_paths_and_lines() -> None:
@@ -150,15 +159,11 @@ def test_what_stays_of_files_is_named_by_their_paths_and_lines() -> None:
     shown = numbered([f"{n} is a line of the file that stays" for n in range(300, 330)], 300)
     read: JsonObject = {"path": f"{folder}one.py", "offset": 300, "limit": 30}
     talk.tool("read", read, shown)
-    listing = "\n".join(f"file_{n}.py is a file of this folder" for n in range(900))
-    talk.tool("bash", {"command": "ls -R"}, listing)
     talk.user("Go on.")
     ask = ask_of(talk, 10_000)
     path = f"{folder}one.py".removeprefix("/project/")
-    (newest,) = re.findall(r"- your newest messages: .*", ask.text)
-    assert f"whole: read {path} 300-329" in newest
-    assert f"(Not offered, as they stay whole in your newest messages: #1 file {path}.)" in ask.text
-    assert f"#1 file {path} 300" not in ask.text
+    assert f"whole in your newest messages: #1 file {path} 300-329" in ask.text
+    assert ask.text.count(f"#1 file {path}") == 1
 
 
 def test_the_state_that_stays_ends_with_a_whole_line() -> None:
@@ -296,6 +301,14 @@ def test_notes_and_texts_share_what_nothing_else_needs(target: int, notes: int) 
     assert ask.budget.free + sum(ask.staying.sizes.values()) == target
     assert f"share the rest: {ask.budget.free:,} tokens (about " in ask.text
     assert f"notes of at most {notes:,} tokens (about " in ask.text
+
+
+def test_the_first_sizes_are_those_of_the_bar() -> None:
+    ask = ask_with()
+    assert "shrinks from about 90,000 to 20,000 tokens, and" in ask.text
+    apart = replace(ask, budget=replace(ask.budget, ratio=1.16))
+    sizes = "104,400 to 23,200 tokens as the provider counts them (1.16 for each token of the sizes"
+    assert f"shrinks from about {sizes}" in apart.text
 
 
 def test_the_setting_is_the_limit_of_the_notes() -> None:

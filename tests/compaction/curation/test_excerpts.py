@@ -88,7 +88,7 @@ def test_a_file_is_offered_once_as_it_is_now_and_outputs_as_they_were(
 ) -> None:
     file, output = pieces_of(talk, counter)
     assert file.line.startswith("#1 file a.py 1-62, ")
-    assert file.line.endswith("tokens, changed and not committed, renumbered since you saw it")
+    assert file.line.endswith("tokens, changed and not committed")
     assert file.lines[8:11] == ("value_9 = 9", "value_9b = 9", "value_9c = 9")
     assert output.line.startswith("#2 $ pytest -q 1-40, ")
 
@@ -169,11 +169,6 @@ def test_parts_that_the_model_sees_under_other_numbers_or_not_at_all_are_outline
         ("51-56 def run_7()", "58-63 def run_8()"),
     )
     assert (same.path, same.outline) == ("same.py", ())
-    assert [piece.remark.rpartition(", ")[2] for piece in (new, edited, same)] == [
-        "changed and not committed",
-        "renumbered since you saw it",
-        "",
-    ]
 
 
 def test_of_a_commit_its_message_is_offered(counter: TokenCounter) -> None:
@@ -202,10 +197,27 @@ def test_checks_that_passed_and_repeats_of_a_command_are_a_series(counter: Token
     assert [piece.series for piece in pieces_of(talk, counter)] == [
         "passing checks",
         "passing checks",
-        "pytest",
+        "",
         "npm run build",
-        "git log",
+        "git log --oneline -3",
     ]
+
+
+def test_labels_tell_entries_apart(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Please look.")
+    deep = "/project/" + "a/very/deep/folder/" * 4
+    start = "grep -rn what_is_sought " + " ".join(f"folder_{n}" for n in range(12))
+    for name in ("one.py", "two.py"):
+        talk.tool(
+            "Grep", {"pattern": "x", "path": deep + name}, "some lines of it that were found in one"
+        )
+        talk.tool(
+            "bash", {"command": f"{start} {name}"}, f"some lines of it that were found in {name}"
+        )
+    labels = [piece.label for piece in pieces_of(talk, counter)]
+    assert len(set(labels)) == 4
+    assert all(any(name in label for name in ("one.py", "two.py")) for label in labels)
 
 
 def test_an_output_that_says_nothing_is_not_offered(counter: TokenCounter) -> None:

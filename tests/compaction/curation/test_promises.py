@@ -10,10 +10,11 @@ import pytest
 from hypothesis import strategies as st
 
 from agent_tui.compaction.conversation import text_of
-from agent_tui.compaction.curation.answer import KeepChoice
+from agent_tui.compaction.curation.answer import KeepChoice, Pick
 from agent_tui.compaction.curation.ask import Ask
 from agent_tui.compaction.curation.question import make_ask
-from agent_tui.compaction.draft import make_draft
+from agent_tui.compaction.draft import draft_choice, make_draft
+from agent_tui.compaction.plan import LiveEntry
 from agent_tui.compaction.request import Answered, Asking, CompactionRequest, ContextSizes
 from agent_tui.compaction.sections.file_views import plain_lines
 from agent_tui.compaction.sections.history import Said, read_history
@@ -159,3 +160,31 @@ def test_steps_made_since_leave_what_was_said_to_stay(counter: TokenCounter) -> 
 
     request = request_of(talk.path, 10_000, Asking(ahead=ahead))
     assert_kept(ask, talk.path, context_after(request, "", counter))
+
+
+def test_the_newest_messages_are_those_that_the_question_names(counter: TokenCounter) -> None:
+    talk = a_day()
+    talk.tool("edit", {"path": "a.py", "old": "value_3 = 3", "new": "value_3 = 4"}, "Edited.")
+    talk.tool(
+        "read", {"path": "package.json"}, numbered(["{", '"name": "the parser of a.py"', "}"])
+    )
+    talk.tool("bash", {"command": "npm install left-pad"}, "added 1 package")
+    talk.tool("read", {"path": "a.py", "offset": 500}, numbered(["x = 1"] * 90, 500))
+    for number in range(4):
+        talk.tool("bash", {"command": f"make last-{number}"}, "built " * 50)
+        talk.reply(f"Part {number} was built as it should be. " * 4)
+    request = request_of(talk.path, 6_000)
+    ask = ask_of(request, counter)
+    stays = "file package.json 1-3, perhaps older than this change: npm install left-pad"
+    assert stays in ask.text.partition("(Not offered")[2]
+    file = next(piece for piece in ask.pieces if piece.path == "a.py")
+    outputs = tuple(Pick(piece) for piece in ask.pieces if piece.kind == "result")
+    for picks in ((Pick(file, ((1, 400),)),), outputs):
+        choice = KeepChoice(GOOD, picks, MODEL, ask.through, ask.promise)
+        draft, _ = draft_choice(request, choice, counter=counter)
+        kept = {entry.id for entry in draft.plan.kept_entries if isinstance(entry, LiveEntry)}
+        assert kept & {u.entry_id for u in ask.units} == ask.staying.entries | {
+            *ask.staying.shortened
+        }
+        assert "below before a change: package.json (perhaps older than" in draft.summary
+        assert draft.tokens_after(request, counter) <= 6_000

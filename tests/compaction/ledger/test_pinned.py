@@ -32,6 +32,29 @@ def test_rules_in_a_list_are_found_one_by_one():
     assert find_rules(text) == ("never push", "always test", "avoid globals")
 
 
+@each_row(
+    "text",
+    [
+        "Rules, for all of it:\n- no new dependencies\n- plain asserts in tests\n- never push",
+        "## Rules\n\n1. no new dependencies\n2. plain asserts in tests\n3. never push\n\nFix it.",
+    ],
+)
+def test_in_a_list_of_rules_every_item_is_one(text: str):
+    assert find_rules(text) == ("no new dependencies", "plain asserts in tests", "never push")
+
+
+@each_row(
+    "text",
+    [
+        "Do this:\n- rename a\n- run b\n- never push",
+        "The rules are fine.\n\nDo this:\n- rename a\n- never push",
+        "Add to the rules of the linter:\n- rename a\n- run b",
+    ],
+)
+def test_an_item_of_another_list_is_no_rule(text: str):
+    assert set(find_rules(text)) <= {"never push"}
+
+
 def test_a_sentence_over_two_lines_stays_as_it_was_written():
     rule = "Please never touch the generated files in build, and above all\nthe lock file."
     assert find_rules(f"Hello.\n{rule} Bye.") == (rule,)
@@ -43,6 +66,7 @@ def test_a_sentence_over_two_lines_stays_as_it_was_written():
         "Fix the parser.",
         "I don't understand this error",
         "Why don't we use a lexer?",
+        "it also always seems to be this same hash, I think?",
         "```\nnever do this\n```",
         "~~~python\n# always\n~~~",
         "> you must reply within two days",

@@ -12,8 +12,6 @@ from agent_tui.compaction.sections.compose import (
     _LEAST_LIST_CHARS,
     FAILURES_SHARE,
     FILES_SHARE,
-    FINDINGS_LEAST_TOKENS,
-    FINDINGS_SHARE,
     LISTS_SHARE,
     PERSON_SHARE,
     RULES_SHARE,
@@ -45,11 +43,9 @@ RULE = "Never touch poetry.lock."
 WHY = "The token is kept because the next line may need it."
 SHARES = {
     "work-state": STATE_SHARE,
-    "findings": FINDINGS_SHARE,
     "failures": FAILURES_SHARE,
     "files-now": FILES_SHARE,
 }
-LEAST = {"findings": FINDINGS_LEAST_TOKENS}
 TAG_TOKENS = 12
 
 
@@ -104,7 +100,7 @@ def test_notes_of_a_model_take_the_place_of_what_code_would_choose(counter: Toke
     record = replace(record, ledger=rule)
     alone = blocks(text_of(make_sections(record, 10_000, counter)))
     noted = make_sections(record, 10_000, counter, rooms=SectionRooms(are_noted=True))
-    gone = {"pinned-constraints", "task-text", "findings", "modified-files"}
+    gone = {"pinned-constraints", "task-text", "modified-files"}
     assert gone <= alone.keys()
     assert alone["modified-files"] == "a.py"
     assert gone.isdisjoint(blocks(text_of(noted)))
@@ -120,7 +116,6 @@ def test_each_section_says_its_part_in_the_order_of_what_changes_least(
         "said-by-the-person",
         "task-text",
         "work-state",
-        "findings",
         "failures",
         "files-now",
         "modified-files",
@@ -130,7 +125,6 @@ def test_each_section_says_its_part_in_the_order_of_what_changes_least(
     assert found["work-state"].startswith(
         "- [ ] fix it (in progress)\n- `pytest tests/b.py` -> exit 1"
     )
-    assert found["findings"] == f"- {WHY}"
     failed = next(entry.id for entry in path if "KeyError" in entry.model_dump_json())
     assert found["failures"].split("\n") == [
         f"- $ pytest tests/b.py: open [recall {failed}]",
@@ -154,7 +148,6 @@ def test_what_stays_in_the_context_is_not_said_twice(counter: TokenCounter) -> N
     found = blocks(text_of(sections))
     assert "said-by-the-person" not in found
     assert "task-text" not in found
-    assert "findings" not in found
     assert found["pinned-constraints"] == f"- {RULE}"
 
 
@@ -242,7 +235,7 @@ def test_every_section_keeps_to_its_share_and_uses_most_of_it(
     sections = made(record, room, counter)
     found = {tag: counter.count_text(body) for tag, body in blocks(text_of(sections)).items()}
     for tag, share in SHARES.items():
-        most = max(share * room, min(LEAST.get(tag, 0), 2 * share * room))
+        most = share * room
         assert found.get(tag, 0) <= most + TAG_TOKENS, tag
     task = max(TASK_SHARE * room, min(TASK_LEAST_TOKENS, 2 * TASK_SHARE * room))
     assert found["said-by-the-person"] + found["task-text"] <= (
@@ -490,13 +483,6 @@ def test_of_files_that_git_did_not_list_and_of_other_folders_the_log_decides() -
     for states in ((cut,), (elsewhere,)):
         record = read_work(talk.path, ledger, None, FOLDERS, repositories=states)
         assert set(record.uncommitted) == {"src/a.py", "src/b.py"}
-
-
-def test_a_finding_that_the_context_has_anyway_is_not_listed_again(counter: TokenCounter) -> None:
-    wrapped = WHY.replace(" because", "\n  because")
-    for elsewhere, is_listed in (("", True), (f"Then: {wrapped} And on.", False)):
-        sections = make_sections(record_of(work().path), 8_000, counter, elsewhere=elsewhere)
-        assert (f"<findings>\n- {WHY}" in sections.after_prose) is is_listed
 
 
 def test_a_document_that_the_model_changed_is_a_file_and_no_task(counter: TokenCounter) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from agent_tui.compaction.sections.file_states import FileReader, FileState, files_for_later
 from agent_tui.compaction.sections.file_views import plain_lines
-from agent_tui.compaction.sections.files import PLACES_TOKENS, WHOLE_TOKENS, choose_files
+from agent_tui.compaction.sections.files import FILE_SHARE, choose_files
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.messages import FileTouches, JsonObject, ToolCall
 from agent_tui.tokens import TokenCounter
@@ -138,7 +138,7 @@ def test_what_was_edited_in_one_known_part_stays_as_it_is_in_another() -> None:
 
 def test_an_edit_that_a_later_one_took_back_has_no_place(counter: TokenCounter) -> None:
     calls = [*long_file(), edit("def function_400(value): return 0", "# gone")]
-    (shown,) = choose_files([file_after(*calls)], 400, counter, None)
+    (shown,) = choose_files([file_after(*calls)], 2_000, counter, None)
     assert "return 0" not in shown.text
     assert shown.text.count("@@ line") == 1
     assert "# gone" in shown.text
@@ -316,30 +316,55 @@ def test_a_file_is_not_shown_as_it_was_before_a_command_changed_it(
 
 
 @each_row(
-    "command",
+    ("command", "is_at_head"),
     [
-        "git reset --hard",
-        "git stash",
-        "git stash pop",
-        "git checkout -- .",
-        "git checkout main",
-        "git restore .",
-        "git restore src",
-        "git clean -fd",
-        "git -c core.pager=cat pull -q",
+        ("git reset --hard", True),
+        ("git stash", True),
+        ("git stash pop", False),
+        ("git checkout -- .", True),
+        ("git checkout main", False),
+        ("git restore .", True),
+        ("git restore -s main~1 .", False),
+        ("git restore src", True),
+        ("git -c core.pager=cat pull -q", False),
     ],
 )
 def test_files_that_git_may_have_set_back_say_before_which_command_they_were_seen(
-    command: str, counter: TokenCounter
+    command: str, is_at_head: bool
 ) -> None:
+    counter = TokenCounter()
     read: Call = ("read", {"path": "src/b.py"}, "1\tthree\n2\tfour")
     written: Call = ("write", {"path": "src/a.py", "content": "one\ntwo\n"}, "")
     files = files_after(read, written, bash(f"cd . && {command} && echo done"))
-    assert {file.doubt for file in files} == {f"perhaps changed since, by $ {command}"}
-    note = f"### src/a.py (changed; whole)\n(perhaps changed since, by $ {command})\none\ntwo"
+    doubt = f"perhaps changed since, by $ {command}"
+    assert {file.path: file.doubt for file in files} == {
+        "src/a.py": doubt,
+        "src/b.py": "" if is_at_head else doubt,
+    }
+    note = f"### src/a.py (changed; whole)\n({doubt})\none\ntwo"
     assert note in [file.text for file in choose_files(files, 2_000, counter, None)]
     (disk,) = choose_files(files[:1], 2_000, counter, {"src/a.py": "none\n"}.get)
     assert disk.text == "### src/a.py (changed; whole)\nnone"
+
+
+def test_what_git_undid_is_no_change() -> None:
+    sed = bash("sed -i 's/line 7/seven/' a.py")
+    undo = bash("git checkout -- . && rm -rf copies")
+    changed = edit("line 1\n", "first\n")
+    for changes in ((sed,), (edit("line 9", "nine"), sed)):
+        file = file_after(READ, changed, commit_of("1234567"), *changes, undo)
+        assert file.text == WHOLE.replace("line 1\n", "first\n")
+        assert (file.doubt, file.awaits_commit) == ("", False)
+
+
+def test_what_git_shows_as_clean_awaits_no_commit() -> None:
+    clean = "On branch main\nnothing to commit, working tree clean"
+    assert not file_after(READ, edit("line 7", "seven"), bash("git status", clean)).awaits_commit
+    kept = bash("cd /other && git status", clean)
+    assert file_after(READ, edit("line 7", "seven"), kept).awaits_commit
+    other = bash("git -C /other status", clean)
+    assert file_after(READ, edit("line 7", "seven"), other).awaits_commit
+    assert file_after(READ, edit("line 7", "seven"), bash("echo done", clean)).awaits_commit
 
 
 @each_row(
@@ -397,10 +422,56 @@ def test_changed_files_and_those_read_often_are_shown_the_newest_first_and_no_ot
     )
     shown = choose_files(files, 1_000, counter, None)
     assert [file.text for file in shown] == [
-        "### often.py (read 2 times; whole)\ny = 1",
         "### changed.py (changed; whole)\nx = 1",
+        "### often.py (read 2 times; whole)\ny = 1",
     ]
     assert all(file.is_whole for file in shown)
+    named = choose_files(files, 1_000, counter, named="Then read_all() in often.py, of_ten.")
+    assert [file.path for file in named] == ["changed.py", "often.py"]
+
+
+def test_of_a_file_that_was_only_read_the_part_counts_that_the_newest_text_names(
+    counter: TokenCounter,
+) -> None:
+    blocks = [f"def read_{n}x(rows):\n" + f"    use({n})\n" * 30 for n in range(30)]
+    read: Call = ("read", {"path": "rows.py"}, numbered("\n".join(blocks).split("\n")))
+    other: Call = ("write", {"path": "a.py", "content": "x = 1"}, "")
+    files = files_after(read, read, other)
+    assert [file.path for file in choose_files(files, 4_000, counter)] == ["a.py"]
+    files = files_after(read, read, other, read)
+    shown = choose_files(files, 4_000, counter, named="The fault is in `read_7x`.")[0]
+    head, _, text = shown.text.partition("\n")
+    assert head == "### rows.py (read 3 times; last seen places)"
+    assert blocks[7].strip() in text
+    assert "use(20)" not in text
+    assert counter.count_text(shown.text) <= 4_000 // 2
+
+
+def test_what_a_search_found_with_its_context_is_a_part_of_the_file(counter: TokenCounter) -> None:
+    found = "\n".join(
+        f"src/a.py{':' if n == 6 else '-'}{n}{':' if n == 6 else '-'}line {n}" for n in range(4, 9)
+    )
+    lone = "src/b.py:3:line 3"
+    for call in (
+        ("Grep", {"pattern": "line 6", "path": "src"}, f"{lone}\n--\n{found}"),
+        bash("grep -rn -C2 'line 6' src | head -40", f"{lone}\n--\n{found}"),
+        bash(
+            "cd src && rg -n -C2 'line 6' a.py",
+            found.replace("src/a.py:", "").replace("src/a.py-", ""),
+        ),
+    ):
+        (file,) = files_after(call)
+        assert (file.path, file.runs, file.reads) == ("src/a.py", [(4, LINES[3:8])], 0)
+    assert files_after(bash("make | grep -C2 'line 6'", found)) == []
+
+
+def test_data_that_was_only_read_takes_little(counter: TokenCounter) -> None:
+    rows = "\n".join(f'{{"id": {n}, "text": "{"word " * 60}"}}' for n in range(40))
+    read: Call = ("read", {"path": "rows.jsonl"}, rows)
+    part: Call = ("read", {"path": "rows.jsonl", "offset": 7, "limit": 1}, rows.split("\n")[6])
+    (shown,) = choose_files(files_after(read, part), 10_000, counter, named="rows in rows.jsonl")
+    assert '"id": 6,' in shown.text
+    assert counter.count_text(shown.text) <= 10_000 * FILE_SHARE / 4
 
 
 def test_a_file_known_in_part_says_so(counter: TokenCounter) -> None:
@@ -429,7 +500,7 @@ def long_file() -> list[Call]:
 def test_a_file_too_large_to_stand_whole_is_shown_by_its_edited_places(
     counter: TokenCounter,
 ) -> None:
-    (shown,) = choose_files([file_after(*long_file())], 3 * WHOLE_TOKENS, counter, None)
+    (shown,) = choose_files([file_after(*long_file())], 20_000, counter, None)
     lines = shown.text.split("\n")
     assert lines[0] == "### a.py (changed; edited places)"
     assert lines[1] == "@@ line 389"
@@ -464,29 +535,11 @@ def _changed(number: int) -> str:
     return f"def function_{number}(value): return  -value + {number}"
 
 
-def test_of_a_committed_file_that_was_appended_to_its_two_ends_stand(
-    counter: TokenCounter,
-) -> None:
-    text = "\n".join(f"import module_{n}" for n in range(900))
-    new = "\n".join(f"def test_{n}():\n    run()\n    end({n})\n" for n in range(20))
-    calls: list[Call] = [
-        ("read", {"path": "a.py"}, f"{text}\n}}"),
-        edit("import module_899", f"import module_899\n{new}"),
-    ]
-    (open_file,) = choose_files([file_after(*calls)], 9_000, counter)
-    assert "def test_0():" in open_file.text
-    (done,) = choose_files([file_after(*calls, bash("git commit -qam x"))], 9_000, counter)
-    head, beginning, end = done.text.split("@@ line ")
-    assert head == "### a.py (changed; edited places)\n"
-    assert beginning.split("\n")[1:-1] == text.split("\n")[:15]
-    assert end.split("\n", 1)[1] == "def test_19():\n    run()\n    end(19)\n\n}"
-
-
 def test_what_one_file_takes_leaves_room_for_others(counter: TokenCounter) -> None:
     new = "\n".join(f"def test_{number}(): assert {number} == {number}" for number in range(600))
     big: list[Call] = [("read", {"path": "big.py"}, WHOLE), edit("line 1\n", new, "big.py")]
     (shown,) = choose_files([file_after(*big)], 20_000, counter, None)
-    assert PLACES_TOKENS * 0.8 < counter.count_text(shown.text) <= PLACES_TOKENS
+    assert 0.8 < counter.count_text(shown.text) / (20_000 * FILE_SHARE) <= 1
     assert "def test_0():" in shown.text
 
 
@@ -504,14 +557,14 @@ def test_a_file_whose_last_writing_stays_in_the_context_takes_a_line(
     assert "line three" in shown.text
 
 
-def test_a_file_that_was_written_and_is_too_long_shows_its_beginning_after_others(
+def test_a_file_that_was_written_and_is_too_long_shows_its_beginning(
     counter: TokenCounter,
 ) -> None:
     lines = "\n".join(f"line {number}" for number in range(1, 800))
     big: Call = ("write", {"path": "big.py", "content": lines}, "")
     small: Call = ("write", {"path": "small.py", "content": "x = 1"}, "")
-    first, beginning = choose_files(files_after(small, big), 300, counter)
-    assert first.path == "small.py"
+    beginning, last = choose_files(files_after(small, big), 300, counter)
+    assert last.path == "small.py"
     assert beginning.text.startswith("### big.py (changed; the beginning)\n@@ line 1\nline 1\n")
     assert not beginning.is_whole
     assert not beginning.shows(["line 799"])
@@ -614,7 +667,7 @@ def test_a_later_session_knows_the_files_that_were_shown_and_goes_on_from_them(
     )
     assert [file.path for file in known] == ["a.py"]
     (again,) = FileReader(FOLDERS, known).read(())
-    assert (again.text, again.is_whole, again.is_changed, again.edits) == (
+    assert (again.text, again.is_whole, again.is_changed, again.places) == (
         WHOLE.replace("line 7", "seven"),
         True,
         True,
@@ -639,54 +692,28 @@ def test_a_file_that_the_model_only_read_may_have_changed_outside(counter: Token
     assert note not in edited.text
 
 
-def test_a_file_as_the_log_has_it_was_last_seen_before_a_commit_of_others(
-    counter: TokenCounter,
-) -> None:
-    change: Call = ("edit", {"path": "a.py", "old": "1", "new": "2"}, "ok")
-    own, other = commit_of("1234567"), commit_of("89abcde")
-    note = "(perhaps changed since, by commit 89abcde)"
-    (file,) = choose_files([file_after(change, own)], 1_000, counter)
-    assert file.text == "### a.py (changed; as far as read)\n2"
-    (file,) = choose_files([file_after(change, own, other)], 1_000, counter)
-    assert file.text == f"### a.py (changed; as far as read)\n{note}\n2"
-    (now,) = choose_files([file_after(change, own, other)], 1_000, counter, lambda _: "2\n")
-    assert note not in now.text
-    view: Call = ("read", {"path": "a.py"}, numbered(["2"]))
-    (seen,) = choose_files([file_after(change, own, other, view)], 1_000, counter)
-    assert note not in seen.text
-    later = files_for_later([file_after(change, own, other)], {"a.py"})
-    assert FileReader(FOLDERS, later).read(())[0].seen_before == "89abcde"
-
-
 @each_row(
-    ("command", "is_foreign", "note"),
+    ("command", "note"),
     [
-        ("npm install left-pad", True, "\n(perhaps changed since, by $ npm install)\n"),
-        ("ls -la", True, ""),
-        ("npm test", True, ""),
-        ("mkdir -p src && cp a.ts src/b.ts && mv c.ts d.ts && touch e.ts && rm f.ts", True, ""),
-        ("cp -r dist lib", True, "\n(perhaps changed since, by $ cp lib)\n"),
-        ("rm $NAMES", True, "\n(perhaps changed since, by $ rm"),
-        ("cd src && git add . && git push", True, ""),
-        ("git pull && make", True, "\n(perhaps changed since, by $ git pull)\n"),
-        ("npm install left-pad", False, ""),  # the log has what it changed: nothing
+        ("git commit -qam x", ""),
+        ("mix credo a.ex | tail -5; xxd b; while read one; do md5 $one; done", ""),
+        ("sed -i 's/1/2/' b.py; python gen.py", ""),
+        ("cd src && git add . && git push", ""),
+        ("npm install", ""),
+        ("npm install -g left-pad", ""),
+        ("npm install left-pad", "perhaps older than this change: npm install left-pad"),
+        ("git pull && make", "perhaps changed since, by $ git pull"),
     ],
 )
-def test_a_file_as_the_log_has_it_was_last_seen_before_a_command(
-    command: str, is_foreign: bool, note: str
+def test_a_file_is_in_doubt_only_after_a_command_that_is_known_to_write_it(
+    command: str, note: str
 ) -> None:
-    talk = begun()
-    for _ in range(2):
-        talk.tool("read", {"path": "package.json"}, numbered(["{", "}"]))
-    talk.tool("bash", {"command": command}, "", is_foreign=is_foreign)
-    if note:
-        talk.tool("bash", {"command": "make"}, "", is_foreign=is_foreign)
-    *_, file = FileReader(FOLDERS).read(read_history(talk.path))
-    (shown,) = choose_files([file], 1_000, TokenCounter())
-    assert note in shown.text
-    assert ("perhaps changed" in shown.text) is bool(note)
-    talk.tool("read", {"path": "package.json"}, numbered(["{", "}"]))
-    seen, *_ = FileReader(FOLDERS).read(read_history(talk.path))
+    view: Call = ("read", {"path": "package.json"}, numbered(["{", "}"]))
+    file = next(file for file in files_after(view, bash(command)) if file.path == "package.json")
+    assert file.doubt == note
+    later = files_for_later([file], {"package.json"})
+    assert FileReader(FOLDERS, later).read(())[0].doubt == note
+    *_, seen = sorted(files_after(view, bash(command), view), key=lambda one: one.path)
     assert not seen.doubt
 
 
@@ -716,7 +743,6 @@ def test_a_file_at_work_that_was_written_whole_may_take_all_the_space(
 ) -> None:
     text = "\n".join(f"value_{number} = {number}" for number in range(1_200))
     size = counter.count_text(text)
-    assert size > WHOLE_TOKENS
     written: Call = ("write", {"path": "a.py", "content": text}, "")
     (shown,) = choose_files([file_after(written)], size + 100, counter, None)
     assert shown.is_whole
@@ -729,30 +755,15 @@ def test_an_edited_file_shrinks_to_its_places_when_it_is_committed(counter: Toke
         (
             "read",
             {"path": "a.py"},
-            numbered([f"value_{number} = {number}" for number in range(300)]),
+            numbered([f"value_{number} = {number}" for number in range(200)]),
         ),
         edit("value_7 = 7", "value_7 = 8"),
     ]
-    (open_file,) = choose_files([file_after(*calls)], 9_000, counter, None)
+    (open_file,) = choose_files([file_after(*calls)], 20_000, counter, None)
     assert open_file.is_whole
-    (done,) = choose_files([file_after(*calls, bash("git commit -qam x"))], 9_000, counter, None)
+    (done,) = choose_files([file_after(*calls, bash("git commit -qam x"))], 20_000, counter, None)
     assert not done.is_whole
     assert "value_7 = 8" in done.text
-
-
-def test_an_edit_whose_place_is_unknown_replaces_the_older_form_of_its_lines() -> None:
-    seen = ["def a():", "    return 1", "", "def b():", "    return 2", "", "def c():", "    pass"]
-    edit = {
-        "path": "a.py",
-        "old": "def b():\n    return 20\n\ndef c():",
-        "new": "def b():\n    return 21\n\ndef c():",
-    }
-    file = file_after(
-        ("read", {"path": "a.py", "offset": 1, "limit": 8}, numbered(seen)),
-        ("edit", edit, "Edited a.py."),
-    )
-    assert file.text.count("def b():") == 1
-    assert file.text.split("\n")[4] == "    return 21"
 
 
 def test_files_that_a_program_keeps_for_itself_are_shown_only_if_they_changed(

@@ -123,10 +123,9 @@ def test_an_answer_that_names_no_proposal_has_none(answer: str) -> None:
     assert told_after("Why?", OFFER, answer.strip())[1] == answer.strip()
 
 
-def test_proposals_are_remembered_until_others_are_made() -> None:
-    other = "Next:\n1. Push\n2. Wait"
-    said = told_after("Why?", OFFER, "do 1", "Done, the index is fine.", "on 2", other, "1")
-    assert [text.rpartition("to: ")[2] for text in said[2:]] == ["2. Disable gc]", "1. Push]"]
+def test_a_number_names_no_proposal_of_an_earlier_reply() -> None:
+    other = "it's in worktree 2"
+    assert told_after("Why?", OFFER, "do 1", "Done, the index is fine.", other)[2] == other
 
 
 def test_the_proposals_that_an_answer_names_stand_in_place_of_the_question() -> None:

@@ -342,7 +342,38 @@ def test_a_run_that_the_user_interrupted_has_no_result() -> None:
     talk = begun()
     details = ToolDetails(exit_code=137, ending="cancelled")
     talk.tool("bash", {"command": "go test"}, "ok pkg 0.4s", is_error=True, details=details)
+    talk.tool("bash", {"command": "npm test"}, "ok 1\n\nCommand aborted", is_error=True)
     assert check_lines(StateReader().read(read_history(talk.path))) == []
+
+
+@each_row(
+    ("ending", "exit_code", "text", "result"),
+    [
+        ("", None, "....", ""),
+        (
+            "exit code 0 after 15 s",
+            0,
+            "....\n908 passed, 2 skipped in 12.03s",
+            "908 passed, 2 skipped in 12.03s",
+        ),
+        ("exit code 1 after 15 s", 1, "1 failed", "exit 1 1 failed"),
+        ("exit code 0 after 15 s", 0, "all is well", "exit 0"),
+        ("stopped after 9 s", None, "tests/a.py ....", "stopped after 9 s; tests/a.py ...."),
+    ],
+)
+def test_a_command_that_became_a_job_has_the_result_of_the_job(
+    ending: str, exit_code: int | None, text: str, result: str
+) -> None:
+    talk = begun()
+    job = Job(id="1", command="pytest -q", since=1)
+    moved = "(no output)\n[moved to the background: job 1]"
+    talk.tool("bash", {"command": "pytest -q"}, moved, details=ToolDetails(jobs=(job,)))
+    job = job.model_copy(update={"ending": ending})
+    details = ToolDetails(summary=ending or "running", exit_code=exit_code, jobs=(job,))
+    shown = f"{text}\n[job 1: {ending or 'running for 3 s'}]"
+    talk.tool("job", {"id": "1"}, shown, details=details)
+    lines = [f"- `pytest -q` -> {result}"] if result else []
+    assert check_lines(StateReader().read(read_history(talk.path))) == lines
 
 
 def test_numbers_in_other_commands_are_no_test_results() -> None:

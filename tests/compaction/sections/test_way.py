@@ -5,7 +5,7 @@ import re
 import pytest
 
 from agent_tui.compaction.sections.history import Done, HistoryEvent, read_history
-from agent_tui.compaction.sections.way import way_so_far
+from agent_tui.compaction.sections.way import first_sentence, way_so_far
 from agent_tui.compaction.tiers.describe import describe
 from agent_tui.messages import CallEnding, FileTouches, ToolCall
 from agent_tui.tokens import TokenCounter
@@ -227,3 +227,12 @@ def test_edits_of_one_file_in_a_row_share_a_line(counter: TokenCounter) -> None:
     found = way(read_history(talk.path), counter)
     assert [line.count("[") for line in found if line.startswith("- edit src/a.py")] == [2]
     assert [line.count("[") for line in found if line.startswith("- edit src/b.py")] == [1]
+
+
+def test_the_first_sentence_is_the_beginning_of_a_text() -> None:
+    assert first_sentence("  I looked. Then I wrote.", 100) == "I looked."
+    assert first_sentence("A heading\nand more", 100) == "A heading"
+    assert first_sentence("v1.2 is out", 100) == "v1.2 is out"
+    assert first_sentence("word " * 50, 20) == "word word word word…"
+    text = "It waits for the lock... and then stops, because nobody frees it."
+    assert first_sentence(f"{text} Next.", 200) == text

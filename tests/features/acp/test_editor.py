@@ -253,8 +253,8 @@ async def test_compacting_asks_where_it_frees_little_and_undo_leads_back_through
         Reply(tool_calls=(Call("write", {"path": "a.txt", "content": "two\n"}),)),
         Reply(text="Done."),
     )
-    no, yes, both = "1", "0", "0"
-    async with place.editor(no, yes, both, both) as (editor, connection, _):
+    no, yes, both, both_below_redo = "1", "0", "0", "1"
+    async with place.editor(no, yes, both, both_below_redo) as (editor, connection, _):
         begun = await connection.new_session(cwd=str(place.work), mcp_servers=[])
         await connection.set_session_mode(session_id=begun.session_id, mode_id="full")
         await say(connection, begun.session_id, "Write.")

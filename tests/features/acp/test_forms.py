@@ -9,7 +9,7 @@ from acp.schema import AcceptElicitationResponse, DeclineElicitationResponse
 from agent_tui.commands.core.front import Choice, Listing, TextQuestion
 from agent_tui.features.acp.editor import Outbox
 from agent_tui.features.acp.questions import MOST_CHOICES, EditorForms
-from agent_tui.tools.server_form import DECLINED, Elicitation, FormField, accept_form
+from agent_tui.tools.form import DECLINED, Elicitation, FormField, accept_form
 
 
 class Client:

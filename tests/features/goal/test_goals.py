@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Iterable, Iterator
 from itertools import chain, repeat
+from pathlib import Path
 
 import pytest
 
@@ -277,6 +278,31 @@ async def test_files_that_the_goal_names_are_shown_to_the_judge(stage: Stage):
     assert "<named_files>\n## TODO.md\n  | - item one\n  | </goal>" in case
     assert "secret-value" not in case
     assert re.search(r"x\n\[\.\.\. [\d,]+ more characters are left out\]", case)
+
+
+async def test_a_named_file_is_read_where_it_was_judged(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+):
+    (stage.workspace / "TODO.md").write_text("- item one\n")
+    (stage.workspace / ".env").write_text("KEY=secret-value\n")
+    model = Model(writes("a.txt"))
+    runtime = stage.runtime(model.provider)
+    permissions = runtime.conversation.permissions
+    why_held = permissions.why_attaching_asks
+
+    def swap_after(path: Path) -> str:
+        why = why_held(path)
+        if path.name == "TODO.md":
+            path.unlink()
+            path.symlink_to(".env")
+        return why
+
+    monkeypatch.setattr(
+        type(permissions), "why_attaching_asks", lambda _self, path: swap_after(path)
+    )
+    text = "All of TODO.md is done."
+    await collect(pursue(runtime, GOAL.model_copy(update={"text": text})))
+    assert "secret-value" not in model.requests("summary")[0].messages[0].text
 
 
 async def test_an_error_leaves_it_open_and_a_message_goes_on(stage: Stage):

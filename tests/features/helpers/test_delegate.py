@@ -15,6 +15,7 @@ from agent_tui.messages import ToolCall, ToolResultMessage
 from agent_tui.providers.base import ModelRequest
 from agent_tui.providers.scripted.provider import Reply, call
 from tests.features.helpers.test_worktrees import git
+from tests.support.renamed_filters import RenamedFilters
 from tests.support.runtime import Stage, of_kind
 from tests.support.tool_calls import KEEPER
 
@@ -170,8 +171,9 @@ async def test_changes_on_both_sides_are_merged(scene: Scene):
 @pytest.mark.parametrize("safe", ["false", "true"])
 async def test_files_come_over_as_git_would_check_them_out(scene: Scene, safe: str):
     git(scene.top, "config", "core.safecrlf", safe)
-    git(scene.top, "config", "filter.caesar.smudge", "tr a-z b-za")
-    git(scene.top, "config", "filter.caesar.clean", "tr b-za a-z")
+    for of_user in ((), ("--file", str(scene.stage.folder / ".gitconfig"))):
+        git(scene.top, "config", *of_user, "filter.caesar.smudge", "tr a-z b-za")
+        git(scene.top, "config", *of_user, "filter.caesar.clean", "tr b-za a-z")
     attributes = "* text=auto eol=crlf\n*.txt filter=caesar\n*.png -text\n"
     (scene.top / ".gitattributes").write_text(attributes.replace("\n", "\r\n"))
     (scene.top / "code.txt").write_bytes(b"bcd\r\n")
@@ -203,6 +205,15 @@ async def test_files_come_over_as_git_would_check_them_out(scene: Scene, safe: s
         "dot.png": b"a\nb\n",
     }
     assert scene.branches() == ["main"]
+
+
+async def test_no_filter_runs_whose_name_changes_while_a_helper_works(scene: Scene):
+    filters = RenamedFilters(scene.top, scene.stage.folder / "bin")
+    await scene.play(*LOUDER)
+    assert not filters.have_run
+    assert filters.calls > 10
+    assert (scene.top / "greet.py").read_text() == "ONE\ntwo\nthree\nfour\nFIVE\n"
+    assert not (scene.top.parent / "workspace.worktrees").exists()
 
 
 async def test_line_endings_that_git_would_not_check_out_are_no_conflict(scene: Scene):

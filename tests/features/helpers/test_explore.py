@@ -110,7 +110,7 @@ async def test_its_context_is_its_own(stage: Stage):
     last = stage.model.requests[-1]
     assert "print('hello')" not in str(last.messages)
     names = [tool.name for tool in first.tools]
-    assert names == ["read", "bash", "grep", "find", "ls", "recall", "why"]
+    assert names == ["read", "bash", "grep", "find", "ls", "recall", "web_search", "why"]
     assert first.cache_key != last.cache_key
 
 

@@ -243,8 +243,8 @@ def test_names_of_worktrees_are_completed(repository: Path, server: OpenAiServer
     def completed(line: str) -> list[str]:
         """What a shell is offered at a Tab."""
         asked = (
-            "import os; os.dup2(1, 8); from agent_tui.cli.completion_command import answer_shell; "
-            "answer_shell()"
+            "import os; os.dup2(1, 8); "
+            "from agent_tui.features.completion.subcommand import answer_shell; answer_shell()"
         )
         environ = {"_ARGCOMPLETE": "1", "COMP_LINE": line, "COMP_POINT": str(len(line))}
         argv = [sys.executable, "-c", asked]

@@ -418,3 +418,30 @@ async def test_worktrees_of_the_users_own_are_not_forgotten(repository: Path, tr
     await trees.clean_up(repository, lambda _: False)
     assert not worktree.path.exists()
     assert str(own) in git(repository, "worktree", "list", "--porcelain")
+
+
+async def test_a_worktree_with_a_submodule_stays(repository: Path, trees: Worktrees):
+    worktree = await made(trees, repository)
+    inner = worktree.path / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q", "--template=")
+    git(inner, "commit", "-q", "--allow-empty", "-m", "x")
+    git(worktree.path, "-c", "advice.addEmbeddedRepo=false", "add", "inner")
+    git(worktree.path, "commit", "-qm", "inner")
+    (inner / "work").write_text("only here\n")
+    git(repository, "merge", "-q", "fix")
+    left = await trees.take_away(worktree)
+    assert str(left) == "it has a submodule"
+    assert (inner / "work").exists()
+
+
+async def test_a_worktree_that_needs_a_filter_of_the_repository_is_refused(
+    repository: Path, trees: Worktrees
+):
+    git(repository, "config", "filter.x.smudge", "cat")
+    (repository / ".git/info").mkdir()
+    (repository / ".git/info/attributes").write_text("a.txt filter=x\n")
+    with pytest.raises(WorktreeError, match="only filters that your own git settings define"):
+        await trees.create(repository, "fix")
+    assert git(repository, "branch", "--format=%(refname:short)") == "main"
+    assert not trees.path_of(repository, "fix").exists()

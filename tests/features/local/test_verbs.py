@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.models.command import run_command
 from agent_tui.errors import ModelFileError
 from agent_tui.features.local.fetch import ProgressLine
 from agent_tui.features.local.model import PullProgress
+from agent_tui.features.models.command import run_command
 from agent_tui.installation import install_command
 from tests.support.file_server import FileServer
 from tests.support.gguf_files import CHAT_FIELDS, gguf_bytes

@@ -8,8 +8,8 @@ from pydantic import JsonValue
 from agent_tui.features.mcp.elicitation import elicitation
 from agent_tui.features.mcp.toolbox import CombinedToolbox
 from agent_tui.messages import JsonObject
+from agent_tui.tools.form import DECLINED, Elicitation, FormField, accept_form
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.server_form import DECLINED, Elicitation, FormField, accept_form
 from tests.support.mcp_server import FORM
 from tests.support.rows import each_row
 

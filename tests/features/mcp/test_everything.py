@@ -17,8 +17,8 @@ from pydantic import JsonValue
 from agent_tui.features.mcp.toolbox import CombinedToolbox
 from agent_tui.messages import JsonObject
 from agent_tui.tools.base import ToolOutput
+from agent_tui.tools.form import Elicitation, accept_form
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.server_form import Elicitation, accept_form
 from tests.support.mcp_servers import Stage
 
 PROGRAM = Path(os.environ.get("AGENT_TUI_MCP_EVERYTHING", "/nowhere")) / "dist" / "index.js"

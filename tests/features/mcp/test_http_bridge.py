@@ -13,8 +13,8 @@ from agent_tui.features.mcp.server import bridge_environ
 from agent_tui.features.mcp.toolbox import CombinedToolbox
 from agent_tui.installation import install_command
 from agent_tui.messages import JsonObject
+from agent_tui.tools.form import Elicitation, accept_form
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.server_form import Elicitation, accept_form
 from tests.support.mcp_http_server import McpHttpServer
 from tests.support.mcp_servers import KEY
 

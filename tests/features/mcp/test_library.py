@@ -4,10 +4,14 @@ import pytest
 from pydantic import JsonValue
 
 from agent_tui.errors import ToolError
-from agent_tui.features.mcp.library import prompt_arguments, prompt_text
+from agent_tui.features.mcp.library import (
+    PromptArgument,
+    ServerPrompt,
+    prompt_arguments,
+    prompt_text,
+)
 from agent_tui.features.mcp.toolbox import CombinedToolbox
 from agent_tui.tools.registry import default_toolbox
-from agent_tui.tools.server_offer import PromptArgument, ServerPrompt
 from agent_tui.tools.server_spec import ToolPicks
 from agent_tui.tools.shorten import OutputLimits
 from tests.support.rows import each_row

@@ -168,7 +168,7 @@ def test_the_question_about_a_folder_names_what_would_be_obeyed():
     assert ask.question(question) == "this run"
     assert out.getvalue().startswith(
         "Question: Trust this folder?\n    /home/me/project\n"
-        "    These would take effect:\n    AGENTS.md\n"
+        "    These would take effect:\n      AGENTS.md\n"
     )
     assert "'maybe' is not a choice." in out.getvalue()
     for leaves in ("", EOFError, KeyboardInterrupt):

@@ -10,6 +10,7 @@ from agent_tui.features.review.changes import (
     Hunk,
     file_change,
     find_hunks,
+    function_above,
     pair_renames,
     split_lines,
     without_hunk,
@@ -74,6 +75,18 @@ def test_a_large_change_is_one_hunk_with_its_context():
     assert without_hunk(after, hunk) == before
 
 
+def test_many_changes_of_a_large_file_are_hunks_of_their_own():
+    old = [f"{n}\n" for n in range(6_000)]
+    new = [f"{line[:-1]}!\n" if n % 100 == 50 else line for n, line in enumerate(old)]
+    hunks = list(find_hunks(old, new))
+    assert len(hunks) == 60
+    assert all("".join(line.sign for line in hunk.lines) == "   -+   " for hunk in hunks)
+    after = "".join(new)
+    for hunk in reversed(hunks):
+        after = without_hunk(after, hunk) or ""
+    assert after == "".join(old)
+
+
 def test_new_deleted_and_binary_files_are_told_apart():
     assert change_of(None, "x\n").kind == "new file"
     assert change_of("x\n", None).kind == "deleted"
@@ -97,3 +110,10 @@ def test_a_mark_of_the_users_is_bound_to_the_content():
     assert change_of("x", "y").digest == change_of("z", "y").digest
     assert change_of("x", "y").digest != change_of("x", "y\n").digest
     assert change_of("x", None).digest != change_of("x", "").digest
+
+
+def test_a_hunk_is_headed_by_the_function_above_it():
+    old = ["def f():\n", "    x\n", "\n", "def g():\n", *(f"    {n}\n" for n in range(9))]
+    first, last = find_hunks(old, ["def F():\n", *old[1:-1], "    nine\n"])
+    assert function_above(old, first) == ""
+    assert function_above(old, last) == "def g():"

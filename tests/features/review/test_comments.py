@@ -9,6 +9,7 @@ from agent_tui.features.review.changes import FileChange, file_change
 from agent_tui.features.review.comments import (
     Comment,
     ReviewedFile,
+    ReviewState,
     comment_entry,
     comment_on,
     place_comment,
@@ -16,6 +17,9 @@ from agent_tui.features.review.comments import (
     review_message,
     reviewed_entry,
 )
+from agent_tui.features.review.layout import lay_out
+from agent_tui.features.review.view import draw_comment
+from agent_tui.ui.theme.palette import Palette
 
 WORDS = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=12)
 
@@ -110,3 +114,22 @@ def test_many_and_long_lines_are_shortened_in_the_message():
     text = review_message([on_lines(["x" * 1_000] * 50, 1, 50)])
     assert "... and 10 more lines" in text
     assert len(text) < 18_000
+
+
+def test_a_comment_on_other_changes_is_not_called_changed():
+    state = ReviewState()
+    here = change_of(["x"])
+    made = comment_on(change_of(["was"]), "new", 1, 1, "Why?", "c1")
+    for source, is_changed in (("", True), ("A..B", False)):
+        state.comments["c1"] = made.model_copy(update={"source": source})
+        items = lay_out([here], state, (), is_split=False)
+        (item,) = [one for one in items if one.kind == "comment"]
+        assert item.is_changed is is_changed
+    (line, code, text) = draw_comment(
+        state.comments["c1"], 40, Palette(), is_changed=False, is_at_lines=False
+    )
+    assert line.row.strip() == "┃ a.py:1 · you · not sent yet"
+    assert code.row.strip() == "┃ 1  was"
+    assert text.row.strip() == "┃ Why?"
+    elsewhere = lay_out([], state, (), is_split=False)
+    assert not elsewhere[-1].is_changed

@@ -1,12 +1,15 @@
 """A helper reviews changes, and its findings become comments."""
 
+from dataclasses import replace
 from pathlib import Path
 
+from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.events import Notice, TurnFinished
 from agent_tui.features.review.changes import FileChange, file_change
 from agent_tui.features.review.comments import ReviewState, read_state
 from agent_tui.features.review.helper import read_findings, review_by_helper, review_task
 from agent_tui.features.review.sources import Review, ReviewLoader
+from agent_tui.features.review.view import count_words
 from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.runtime import Stage, collect
@@ -68,12 +71,31 @@ def test_a_name_with_signs_of_a_pattern_is_a_name():
 
 def test_the_task_has_the_diffs_that_fit():
     review = Review(
-        "", "in this session", (change("a.py"), change("b.py", "x\n" * 30_000)), ReviewState()
+        "",
+        "in this session",
+        (change("a.py"), change("b.py", "x\n" * 30_000)),
+        ReviewState(),
+        left_out="Not shown: sub.",
     )
     task = review_task(review, 50_000)
     assert "+line 20\n" in task
     assert "\n--- b.py\n(Its diff is left out because of its size: read the file.)" in task
     assert len(task) < 25_000
+    assert task.endswith("Not shown: sub.")
+
+
+def review_with(review: Review, runtime: AgentRuntime) -> Review:
+    return replace(review, state=read_state(runtime.conversation.log.entries))
+
+
+async def test_the_line_names_the_diff_that_has_the_findings(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = stage.runtime([Reply("a.py:1: Hm.\n")])
+    review = Review("HEAD~2", "since HEAD~2", (change("a.py"),), ReviewState())
+    events = await collect(runtime.carry_out(lambda emit: review_by_helper(runtime, review, emit)))
+    told = [event.text for event in events if isinstance(event, Notice)]
+    assert told[-1].endswith(" /diff HEAD~2 shows them: a keeps, d drops.")
+    await runtime.aclose()
 
 
 async def test_findings_become_comments_and_the_cost_is_told(tmp_path: Path):
@@ -105,5 +127,7 @@ async def test_findings_become_comments_and_the_cost_is_told(tmp_path: Path):
     ]
     told = [event.text for event in events if isinstance(event, Notice)]
     assert told[-1].startswith("The helper has 3 findings (1 step, ")
+    assert told[-1].endswith(" /diff shows them: a keeps, d drops.")
+    assert "3 findings undecided" in count_words(review_with(review, runtime))
     assert events[-1] == TurnFinished("done")
     await runtime.aclose()

@@ -1,18 +1,20 @@
 """The review on the screen: files, hunks, comments, and what is done with them."""
 
+import asyncio
 import os
 import subprocess
 from contextlib import nullcontext
 from pathlib import Path
-from subprocess import Popen
 
 import pytest
 from textual.widgets import Static
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.features.review.actions import has_open_calls
-from agent_tui.features.review.comments import ReviewState, read_state
+from agent_tui.features.review.actions import ReviewActions, has_open_calls
+from agent_tui.features.review.changes import FileChange, Hunk
+from agent_tui.features.review.comments import Comment, ReviewState, comment_entry, read_state
 from agent_tui.features.review.screen import ReviewScreen
+from agent_tui.features.review.sources import Review, ReviewLoader
 from agent_tui.features.review.view import ReviewView
 from agent_tui.messages import AssistantMessage, ToolResultMessage, UserMessage
 from agent_tui.providers.scripted.provider import Reply, call
@@ -20,15 +22,12 @@ from agent_tui.sessions.entries import MessageEntry
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.modal import PageScreen
+from tests.features.review.test_sources import git
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, held, running_app
 
 BEFORE = "".join(f"line {n}\n" for n in range(1, 41))
 SMALL_SIZES = (60, 24)
-
-
-def git(folder: Path, *words: str) -> None:
-    Popen(["git", *words], cwd=folder).wait()
 
 
 def write(name: str, content: str) -> Reply:
@@ -84,10 +83,22 @@ async def reloaded(ui: Ui) -> None:
     await ui.app.screen.reload()
 
 
+async def acted(ui: Ui) -> None:
+    """Until keys would act at once."""
+    screen = ui.app.screen
+    assert isinstance(screen, ReviewScreen)
+    await ui.until(lambda: not screen._is_acting)
+    await ui.drawn()
+
+
+def cursor_row(ui: Ui) -> str:
+    return "".join(line.row for line in view(ui)._lines(view(ui).cursor))
+
+
 async def press_until(ui: Ui, key: str, is_so: str) -> None:
     """Press `key` until the row of the cursor has `is_so`."""
     for _ in range(80):
-        if is_so in "".join(line.row for line in view(ui)._lines(view(ui).cursor)):
+        if is_so in cursor_row(ui):
             return
         await ui.pilot.press(key)
     raise AssertionError(text(ui))
@@ -166,7 +177,9 @@ async def test_comments_are_sent_as_one_message_and_follow_their_lines(tmp_path:
         await ui.until(lambda: "┃ you · resolved" in text(ui))
 
 
-async def test_a_comment_that_is_left_is_there_again_and_returns_to_the_prompt(tmp_path: Path):
+async def test_a_comment_that_is_left_is_there_again_also_when_the_screen_opens_again(
+    tmp_path: Path,
+):
     stage = Stage(tmp_path)
     async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
         await ui.send("Change it.")
@@ -181,10 +194,56 @@ async def test_a_comment_that_is_left_is_there_again_and_returns_to_the_prompt(t
             await ui.pilot.press("escape")
             await ui.until(lambda: isinstance(ui.app.screen, ReviewScreen))
             await ui.drawn()
-        assert not state(ui).comments
+        (draft,) = state(ui).comments.values()
+        assert (draft.text, draft.place, draft.state) == ("Why not", "a.py:3", "draft")
         await ui.pilot.press("escape")
         await ui.until(lambda: not isinstance(ui.app.screen, ReviewScreen))
-        await ui.until(lambda: ui.text == "Why not")
+        assert ui.text == ""
+        await opened(ui)
+        assert "Why not" in text(ui)
+        await press_until(ui, "down", "+ line three")
+        await ui.pilot.press("c")
+        await ui.until(lambda: isinstance(ui.app.focused, LinesField))
+        assert isinstance(ui.app.focused, LinesField)
+        assert ui.app.focused.text == "Why not"
+        await ui.write("!")
+        await ui.until(lambda: [one.text for one in state(ui).comments.values()] == ["Why not!"])
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ReviewScreen))
+        await acted(ui)
+        assert [(one.text, one.state) for one in state(ui).comments.values()] == [
+            ("Why not!", "open")
+        ]
+
+
+@pytest.mark.thorough
+async def test_an_unfinished_change_of_a_comment_is_beside_it(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await press_until(ui, "down", "+ line three")
+        await comment(ui, "Why not!")
+        await press_until(ui, "down", "┃ you")
+        await ui.pilot.press("c")
+        await ui.until(lambda: isinstance(ui.app.focused, LinesField))
+        await ui.write("?")
+        await ui.pilot.press("escape")
+        await ui.until(lambda: isinstance(ui.app.screen, ReviewScreen))
+        await acted(ui)
+        assert [(one.text, one.state) for one in state(ui).comments.values()] == [
+            ("Why not!", "open"),
+            ("Why not!?", "draft"),
+        ]
+        await ui.pilot.press("c")
+        await ui.until(lambda: isinstance(ui.app.focused, LinesField))
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ReviewScreen))
+        await acted(ui)
+        assert [(one.text, one.state) for one in state(ui).comments.values()] == [
+            ("Why not!?", "open"),
+            ("Why not!?", "dropped"),
+        ]
 
 
 async def test_a_git_that_cannot_be_started_is_said_and_the_message_is_kept(
@@ -196,7 +255,7 @@ async def test_a_git_that_cannot_be_started_is_said_and_the_message_is_kept(
     stage, drafts = Stage(tmp_path), list[str]()
     module = "agent_tui.features.review.screen"
     monkeypatch.setattr(
-        f"{module}.edit_text", lambda draft, _edit: drafts.append(draft) or "Say three"
+        f"{module}.edit_text", lambda draft, *_: drafts.append(draft) or "Say three"
     )
     monkeypatch.setattr(f"{module}.subprocess.run", fail)
     async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
@@ -274,6 +333,7 @@ async def test_a_hunk_is_taken_back_the_model_is_told_and_undo_redoes_it(tmp_pat
         file = stage.workspace / "a.py"
         await ui.until(lambda: file.read_text() == BEFORE.replace("line 30\n", "line thirty\n"))
         await ui.until(lambda: "line three" not in text(ui))
+        assert ui.toasts == ["Hunk taken back: a.py. /undo offers to redo the changes."]
         request = ui.runtime.conversation.request()
         told = [m.text for m in request.messages if isinstance(m, UserMessage)][-1]
         assert "The user took this change in a.py back" in told
@@ -285,6 +345,99 @@ async def test_a_hunk_is_taken_back_the_model_is_told_and_undo_redoes_it(tmp_pat
         await ui.settle()
         await ui.pilot.press("r")
         await ui.until(lambda: "line three" in file.read_text())
+
+
+async def test_fast_keys_act_in_order_each_on_what_the_cursor_is_on_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    stage, gate = Stage(tmp_path), asyncio.Event()
+    runtime = stage.runtime([])
+    for number in range(4):
+        (stage.workspace / f"f{number}.py").write_text(f"{number}\n")
+    git(stage.workspace, "init", "-q")
+    acted, find, load = list[str](), ReviewActions.stage, ReviewLoader.load
+
+    async def stage_when_let(
+        actions: ReviewActions, change: FileChange, hunk: Hunk | None = None
+    ) -> str:
+        acted.append(change.name)
+        await gate.wait()
+        return await find(actions, change, hunk)
+
+    async def load_when_let(loader: ReviewLoader, what: str) -> Review:
+        if acted:
+            await gate.wait()
+        return await load(loader, what)
+
+    monkeypatch.setattr(ReviewActions, "stage", stage_when_let)
+    monkeypatch.setattr(ReviewLoader, "load", load_when_let)
+    async with running_app(tmp_path, stage=stage, runtime=runtime, size=(120, 40)) as ui:
+        await opened(ui, "/diff git")
+        for key in ("s", "right_square_bracket", "s", "right_square_bracket", "s", "n"):
+            ui.app.simulate_key(key)
+        await ui.until(lambda: acted)
+        await ui.drawn()
+        assert acted == ["f0.py"]
+        assert view(ui).cursor == 0
+        gate.set()
+        await ui.until(lambda: len(acted) == 3)
+        await ui.until(lambda: "3 staged" in title(ui))
+        assert acted == ["f0.py", "f1.py", "f2.py"]
+        item = view(ui).item
+        assert item is not None
+        assert (item.kind, item.file) == ("hunk", 2)
+
+
+@pytest.mark.thorough
+async def test_an_action_keeps_its_target_while_the_cursor_moves(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await press_until(ui, "down", "+ line three")
+        screen = ui.app.screen
+        assert isinstance(screen, ReviewScreen)
+        screen.action_take_back()
+        screen.action_end(1)
+        file = stage.workspace / "a.py"
+        await ui.until(lambda: file.read_text() == BEFORE.replace("line 30\n", "line thirty\n"))
+        assert (stage.workspace / "new.py").exists()
+
+
+@pytest.mark.thorough
+async def test_keys_after_the_one_that_opens_a_field_are_written_there(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        for key in "cxs":
+            ui.app.simulate_key(key)
+        await ui.until(lambda: isinstance(ui.app.focused, LinesField))
+        field = ui.app.focused
+        assert isinstance(field, LinesField)
+        await ui.until(lambda: field.text == "xs")
+        assert "line three" in (stage.workspace / "a.py").read_text()
+
+
+@pytest.mark.thorough
+async def test_esc_waits_for_an_action_and_a_second_one_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    stage, gate = Stage(tmp_path), asyncio.Event()
+
+    async def never(*_arguments: object) -> str:
+        await gate.wait()
+        return "staged"
+
+    monkeypatch.setattr(ReviewActions, "stage", never)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await ui.pilot.press("s", "escape")
+        await ui.drawn()
+        assert isinstance(ui.app.screen, ReviewScreen)
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not isinstance(ui.app.screen, ReviewScreen))
 
 
 async def test_beside_a_turn_a_hunk_is_taken_back_between_calls(tmp_path: Path):
@@ -299,10 +452,15 @@ async def test_beside_a_turn_a_hunk_is_taken_back_between_calls(tmp_path: Path):
         await ui.pilot.press("x")
         file = stage.workspace / "a.py"
         await ui.until(lambda: "line three" not in file.read_text())
-        await ui.until(lambda: ui.queued)
-        assert "The user took this change in a.py back" in ui.queued[0]
+        queue = ui.runtime.conversation.queue
+        await ui.until(lambda: queue.notes)
+        assert queue.change.notes == ("The model will be told: a.py taken back",)
+        assert not queue.messages  # Alt+Up takes no text of the program
         ui.runtime.abort()
         await ui.until(lambda: not ui.is_running)
+        request = ui.runtime.conversation.request()
+        told = [m.text for m in request.messages if isinstance(m, UserMessage)][-1]
+        assert "The user took this change in a.py back" in told
 
 
 def test_calls_without_a_result_are_open():
@@ -329,7 +487,12 @@ async def test_a_new_file_taken_back_is_gone(tmp_path: Path):
         await opened(ui)
         await press_until(ui, "down", "+ def f")
         await ui.pilot.press("x")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        assert title(ui) == "Delete new.py?"
+        await ui.pilot.press("y")
         await ui.until(lambda: not (stage.workspace / "new.py").exists())
+        await ui.until(lambda: ui.toasts)
+        assert ui.toasts[-1] == "1 file deleted: new.py. /undo offers to redo the changes."
 
 
 async def test_a_hunk_that_is_not_as_shown_is_shown_again(tmp_path: Path):
@@ -362,6 +525,10 @@ async def test_a_helper_reviews_and_its_findings_are_kept_or_dropped(tmp_path: P
         await ui.pilot.press("d")
         await ui.until(lambda: "Unused." not in text(ui))
         assert [one.state for one in state(ui).comments.values()] == ["open", "dropped"]
+        assert ui.toasts == ["Comment dropped. D brings it back."]
+        await ui.pilot.press("D")
+        await ui.until(lambda: "Unused." in text(ui))
+        assert [one.state for one in state(ui).comments.values()] == ["open", "found"]
 
 
 async def test_why_is_asked_about_the_line(tmp_path: Path):
@@ -421,10 +588,109 @@ async def test_hostile_names_and_contents_are_harmless(tmp_path: Path, size: tup
 
 async def test_nothing_changed_is_said(tmp_path: Path):
     async with running_app(tmp_path) as ui:
-        await ui.send("/diff")
-        assert ui.notices[-1] == (
-            "Nothing changed in this session. /diff git shows what is not committed."
-        )
+        said = [
+            ("/diff", "Nothing changed in this session."),
+            ("/diff", "/diff git shows what is not committed."),
+            ("/diff nosuch", "No branch, commit or changed file has the name nosuch."),
+        ]
+        for line, words in said:
+            await ui.send(line)  # if reading takes long, a screen shows that it reads
+            await ui.until(lambda words=words: ui.notices and words in ui.notices[-1])
+            await ui.until(lambda: len(ui.app.screen_stack) == 1)
+            git(tmp_path / "workspace", "init", "-q")
+
+
+async def test_the_screen_opens_while_the_changes_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    stage, may_end, load = Stage(tmp_path), asyncio.Event(), ReviewLoader.load
+
+    async def load_slowly(loader: ReviewLoader, what: str) -> Review:
+        await may_end.wait()
+        return await load(loader, what)
+
+    monkeypatch.setattr(ReviewLoader, "load", load_slowly)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui, "/diff session")
+        assert title(ui) == "Changes session · reading…"
+        assert text(ui).strip() == "Reading the changes…"
+        may_end.set()
+        await ui.until(lambda: "line three" in text(ui))
+        assert "in this session · 2 files" in title(ui)
+
+
+async def test_keys_go_to_headings_with_their_lines_and_to_comments(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = stage.runtime([])
+    for number in range(12):
+        (stage.workspace / f"f{number:02}.py").write_text("".join(f"{n}\n" for n in range(9)))
+    git(stage.workspace, "init", "-q")
+    asked: list[str] = []
+
+    async def explain(_screen: ReviewScreen, place: str) -> None:
+        asked.append(place)
+
+    async with running_app(tmp_path, stage=stage, runtime=runtime, size=(120, 30)) as ui:
+        await opened(ui, "/diff git")
+        shown = view(ui)
+        for number in range(1, 6):
+            await ui.pilot.press("]")
+            await ui.drawn()
+            at = shown.cursor
+            assert shown.items[at].file == number
+            assert shown._tops[at + 8] < shown.scroll_offset.y + shown.size.height
+        assert isinstance(ui.app.screen, ReviewScreen)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ReviewScreen, "_explain", explain)
+            await ui.pilot.press("w")
+            await ui.until(lambda: asked == ["f05.py:1"])
+        await comment(ui, "Why?")
+        await ui.pilot.press("home", "N")
+        await ui.until(lambda: shown.item is not None and shown.item.kind == "comment")
+        await ui.pilot.press("P")
+        assert shown.item is not None
+        assert shown.item.kind == "comment"
+
+
+async def test_the_cursor_stays_with_its_line_or_the_nearest(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 20)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await press_until(ui, "down", "+ line three")
+        row = view(ui)._tops[view(ui).cursor] - view(ui).scroll_offset.y
+        file = stage.workspace / "a.py"
+        file.write_text("zero\n" + file.read_text().replace("line 2\n", "line two\nmore\n"))
+        await reloaded(ui)
+        assert "+ line three" in cursor_row(ui)
+        assert view(ui)._tops[view(ui).cursor] - view(ui).scroll_offset.y == row
+        file.write_text(file.read_text().replace("line three\n", ""))
+        await reloaded(ui)
+        assert int(cursor_row(ui).split()[0]) in (3, 4, 5, 6)
+        await press_until(ui, "n", "⋯ 2")
+        await ui.pilot.press("x")
+        await acted(ui)
+        assert "⋯ 1-" in cursor_row(ui)
+        file.write_text(BEFORE)
+        await reloaded(ui)
+        assert "▾ new.py" in cursor_row(ui)
+
+
+async def test_a_new_finding_unfolds_its_file(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        await ui.pilot.press("space")
+        await ui.until(lambda: "line three" not in text(ui))
+        found = Comment(id="f1", path="a.py", text="Wrong.", by="helper", state="found")
+        ui.runtime.conversation.log.append(comment_entry(found))
+        await reloaded(ui)
+        await ui.until(lambda: "Wrong." in text(ui))
+        await ui.pilot.press("home", "enter")
+        await reloaded(ui)
+        assert "Wrong." not in text(ui)
 
 
 async def test_five_thousand_lines_are_there_at_once(tmp_path: Path):
@@ -466,6 +732,48 @@ async def test_a_click_moves_the_cursor_folds_a_file_and_goes_to_one(tmp_path: P
         await ui.until(lambda: "▸ a.py" in text(ui))
         await ui.pilot.click(ReviewView, offset=(10, 0))
         await ui.until(lambda: "▾ a.py" in text(ui))
+
+
+async def test_a_drag_selects_lines(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        shown = view(ui)
+        row = next(y for y in range(20) if "line three" in shown.render_line(y).text)
+        await ui.pilot.mouse_down(ReviewView, offset=(10, row))
+        await ui.pilot.hover(ReviewView, offset=(10, row + 2))
+        await ui.pilot.mouse_up(ReviewView, offset=(10, row + 2))
+        await ui.pilot.hover(ReviewView, offset=(10, row + 4))
+        assert len(shown.selection) == 3
+        assert shown.render_line(row).text.startswith("▌")
+        await ui.pilot.click(ReviewView, offset=(10, row))
+        assert len(shown.selection) == 1
+
+
+async def test_a_text_is_searched_in_lines_and_names_and_from_match_to_match(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        await ui.send("Change it.")
+        await opened(ui)
+        shown = view(ui)
+        await ui.pilot.press("slash", *"LINE", "backspace", "backspace", "backspace", "backspace")
+        await ui.pilot.press(*"line", "enter")
+        await ui.settle()
+        found = [shown.cursor]
+        for key in (".", ".", ","):
+            await ui.pilot.press(key)
+            found.append(shown.cursor)
+        assert found == [*sorted(set(found)), found[1]]
+        assert len(set(found)) == 3
+        for number in set(found):
+            assert shown.items[number].kind == "line"
+        await ui.pilot.press("slash", "end", *(["backspace"] * 4), *"new.p", "enter")
+        await ui.until(lambda: shown.item is not None and shown.item.file == 1)
+        await ui.pilot.press("slash", "end", *(["backspace"] * 5), *"Line", "enter")
+        await ui.until(lambda: ui.toasts == ["Nothing here has Line."])
+        assert shown.item is not None
+        assert shown.item.kind == "file"
 
 
 async def test_what_the_model_changes_meanwhile_is_shown(tmp_path: Path):
@@ -511,7 +819,8 @@ async def test_what_is_staged_is_committed_with_the_message_that_was_edited(
     runs: list[tuple[str, ...]] = []
     texts: list[str] = []
 
-    def edit_draft(draft: str, _edit: object) -> str:
+    def edit_draft(draft: str, _edit: object, name: str) -> str:
+        assert name == "COMMIT_EDITMSG"
         drafts.append(draft)
         return next(written)
 
@@ -542,8 +851,41 @@ async def test_what_is_staged_is_committed_with_the_message_that_was_edited(
         await ui.until(lambda: "Committed 1 file" in "".join(ui.toasts))
     assert runs[0][:2] == ("git", "commit")
     assert texts == ["Say three\n"] * 2
-    assert "#   new.py" in drafts[0]
+    assert "#   new file: new.py" in drafts[0]
     assert [draft.startswith("Say three\n") for draft in drafts] == [False, False, True]
+
+
+async def test_what_is_taken_back_is_unstaged(tmp_path: Path):
+    stage = Stage(tmp_path)
+    async with running_app(tmp_path, stage=stage, runtime=working(stage), size=(120, 40)) as ui:
+        git(stage.workspace, "init", "-q")
+        git(stage.workspace, "add", "a.py")
+        git(stage.workspace, "commit", "-qm", "first")
+        await ui.send("Change it.")
+        await opened(ui, "/diff git")
+        await press_until(ui, "down", "+ line three")
+        await ui.pilot.press("s")
+        await ui.until(lambda: "⋯ 1-6  staged" in text(ui))
+        assert "▾ a.py  +2 -2  partly staged" in text(ui)
+        assert "1 staged" in title(ui)
+        await ui.pilot.press("x")
+        await ui.until(lambda: "The hunk is unstaged." in ui.toasts)
+        await ui.until(lambda: "staged" not in title(ui))
+        await press_until(ui, "down", "▾ new.py")
+        await ui.pilot.press("s")
+        await ui.until(lambda: "▾ new.py  +3 -0  new file  staged" in text(ui))
+        (stage.workspace / "new.py").unlink()
+        await reloaded(ui)
+        await ui.until(lambda: "▾ new.py  +0 -0  changed in git's index alone" in text(ui))
+        await ui.pilot.press("x", "y")
+        await ui.until(lambda: "new.py is unstaged." in ui.toasts)
+        await acted(ui)
+        assert git(stage.workspace, "status", "--short") == " M a.py\n"
+        assert isinstance(ui.app.screen, ReviewScreen)
+        await ui.app.screen.look()
+        git(stage.workspace, "add", "a.py")
+        await ui.app.screen.look()
+        assert "▾ a.py  +1 -1  staged" in text(ui)
 
 
 async def test_a_review_by_a_helper_can_be_stopped(tmp_path: Path):

@@ -2,7 +2,6 @@
 
 import io
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,10 +9,11 @@ import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import AgentTuiError
+from agent_tui.events import ToolFinished
 from agent_tui.features.review.actions import ReviewActions
 from agent_tui.features.review.changes import FileChange
 from agent_tui.features.review.comments import comment_on
-from agent_tui.features.review.sources import ReviewLoader
+from agent_tui.features.review.sources import ReviewLoader, read_present
 from agent_tui.headless.printer import print_command
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.scripted.provider import Reply, call
@@ -21,6 +21,7 @@ from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.git.worktree import Worktree
 from agent_tui.tools.git.worktree_records import WorktreeRecords
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from tests.support.git_repository import age_files, git, state_of_files
 from tests.support.models import listed_services
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect
 
@@ -38,21 +39,6 @@ def keeper() -> Iterator[ProcessKeeper]:
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
-
-
-def git(folder: Path, *words: str) -> str:
-    environ = {
-        **os.environ,
-        **{
-            f"GIT_{who}_{what}": "t@example.org"
-            for who in ("AUTHOR", "COMMITTER")
-            for what in ("NAME", "EMAIL")
-        },
-    }
-    done = subprocess.run(
-        ["git", *words], cwd=folder, env=environ, check=True, capture_output=True, text=True
-    )
-    return done.stdout
 
 
 def repository(stage: Stage) -> Path:
@@ -96,7 +82,50 @@ async def test_the_session_is_compared_with_its_beginning_and_with_the_last_mess
     assert await of(runtime, keeper, "") == ["a.py 0 1 "]
     assert await of(runtime, keeper, "session") == ["a.py 1 2 "]
     assert await of(runtime, keeper, "A.P") == ["a.py 1 2 "]
+    with pytest.raises(AgentTuiError, match=r"has the name b\.py"):
+        await of(runtime, keeper, "b.py")
+    (stage.workspace / "b.py").touch()
     assert await of(runtime, keeper, "b.py") == []
+    await runtime.aclose()
+
+
+def test_a_folder_that_became_a_link_is_not_followed(tmp_path: Path):
+    place = tmp_path.resolve()
+    (place / "else").mkdir()
+    (place / "else/a.py").write_text("secret")
+    (place / "else/link").symlink_to("a.py")
+    assert read_present(place / "else/a.py") == (b"secret", "")
+    assert read_present(place / "else/link") == (b"a.py", "")
+    (place / "top").symlink_to("else")
+    for name in ("a.py", "link", "none"):
+        assert read_present(place / "top" / name) == (None, "")
+    assert read_present(place / "else") == (None, "not a regular file")
+
+
+@pytest.mark.thorough
+async def test_a_review_leaves_the_repository_as_it_is(stage: Stage, keeper: ProcessKeeper):
+    folder = repository(stage)
+    (folder / "a.py").write_text(AFTER)
+    (folder / "moved.py").write_text("new\n")
+    git(folder, "add", "moved.py")
+    age_files(folder / ".git")
+    before, runtime = state_of_files(folder / ".git"), stage.runtime([])
+    for what in ("git", "HEAD", "HEAD..HEAD"):
+        await of(runtime, keeper, what)
+    assert state_of_files(folder / ".git") == before
+    await runtime.aclose()
+
+
+async def test_a_message_that_steered_a_turn_is_part_of_it(stage: Stage, keeper: ProcessKeeper):
+    (stage.workspace / "a.py").write_text(BEFORE)
+    replies = [edit("a.py", "line 3\n", "3\n"), edit("a.py", "line 25\n", ""), Reply("Ok.")]
+    runtime = stage.runtime(replies, mode="full")
+    is_first = True
+    async for event in runtime.submit("first"):
+        if is_first and isinstance(event, ToolFinished):
+            runtime.enqueue("and line 25")
+            is_first = False
+    assert await of(runtime, keeper, "") == ["a.py 1 2 "]
     await runtime.aclose()
 
 
@@ -171,14 +200,16 @@ async def test_hunks_and_files_are_staged_and_unstaged(stage: Stage, keeper: Pro
     assert git(folder, "diff", "--cached", "--stat").split("|")[1].split()[0] == "1"
     assert await actions.stage(a) == "staged"
     assert git(folder, "show", ":a.py") == AFTER
-    assert len((await loader.load("git")).staged) == 2
+    assert len((await loader.load("git")).in_index) == 3
     assert await actions.stage(a, a.hunks[0]) == "unstaged"
-    assert (await loader.load("git")).staged == {("a.py", a.hunks[1].key)}
+    assert (await loader.load("git")).in_index == {
+        ("a.py", ""): "partly staged",
+        ("a.py", a.hunks[1].key): "staged",
+    }
     assert git(folder, "show", ":a.py") == BEFORE.replace("line 25\n", "line 25\nnew\n")
     assert await actions.stage(new) == "staged"
     assert await actions.stage(moved) == "staged"
-    _, names = await actions.staged()
-    assert names == ["a.py", "moved.py", "new.py"]
+    assert (await actions.prepare_commit()).names == ("a.py", "moved.py", "new.py")
     assert git(folder, "status", "--short", "new.py", "moved.py") == "D  moved.py\nA  new.py\n"
     assert await actions.stage(new, new.hunks[0]) == "unstaged"
     assert git(folder, "status", "--short", "new.py") == "?? new.py\n"
@@ -207,7 +238,7 @@ async def test_hooks_run_only_in_a_trusted_folder(
     actions = ReviewActions(runtime, ReviewLoader(runtime, keeper), keeper)
     assert actions.commit_argv(folder, Path("m"))[:2] == ("git", "commit")
     runtime.services.trust = FolderTrust(TrustFile(tmp_path / "none.json"))
-    argv = actions.commit_argv(folder, Path("m"))
+    argv = actions.commit_argv(folder, tmp_path / "m")
     assert "core.hooksPath=/dev/null" in argv
     assert "commit.gpgSign=false" in argv
     await runtime.aclose()
@@ -318,12 +349,12 @@ async def test_names_that_are_no_text_are_shown_and_staged(stage: Stage, keeper:
     actions = ReviewActions(runtime, loader, keeper)
     review = await loader.load("git")
     (change,) = review.changes
-    assert change.name == "caf\\udce9\x1b.py"
+    assert change.name == "caf\\xe9\x1b.py"
     assert await actions.stage(change) == "staged"
     assert git(folder, "diff", "--cached", "--name-only") == '"caf\\351\\033.py"\n'
     actions.keep(review.state, comment_on(change, "new", 1, 1, "Why?", "c1"))
     actions.mark_reviewed(review.state, change, is_reviewed=True)
-    assert '"caf\\\\udce9\\u001b.py", line 1' in actions.write_message(review.state)
+    assert '"caf\\\\xe9\\u001b.py", line 1' in actions.write_message(review.state)
     assert review.state.is_reviewed(change)
     await runtime.aclose()
 

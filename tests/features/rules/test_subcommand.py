@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.cli.trust_command import run_command as trust_command
 from agent_tui.features.rules.review import answer_file, answered_rule, review_rules
 from agent_tui.features.rules.subcommand import run_command
+from agent_tui.features.trust.subcommand import run_command as trust_command
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.store import SessionStore
 from tests.features.rules.said import BACKGROUND, say, session

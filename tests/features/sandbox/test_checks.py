@@ -55,6 +55,17 @@ def test_it_is_said_which_sandbox_there_is(
     assert (check.state, said in check.found) == (state, True)
 
 
+def test_nothing_is_to_be_installed_where_no_sandbox_would_protect_anything(
+    environment, find, programs, monkeypatch, home: Path
+):
+    monkeypatch.setenv("AGENT_TUI_SANDBOX", "auto")
+    programs("bwrap", "exit 0")
+    monkeypatch.chdir(home)
+    check = find(checks.check_sandbox(environment()))["sandbox"]
+    assert "would protect nothing" in check.found
+    assert check.advice == "Start agent-tui in the folder of a project."
+
+
 def test_the_size_of_the_separate_caches_is_shown(environment, find, home: Path):
     cached = home / "cache/packages/.cache/uv/x"
     cached.parent.mkdir(parents=True)

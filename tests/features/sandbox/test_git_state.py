@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.features.sandbox.git_controls import _odd_steps
 from agent_tui.features.sandbox.project_walk import ProjectWalk
 from tests.support.forged_index import entry, index, rename
 from tests.support.rows import each_row
@@ -100,7 +101,9 @@ async def test_what_makes_git_write_elsewhere_is_set_aside(
     settled = await place.run(f"mkdir -p {path.parent}; mv new {path}")
     is_index = path.name == "index"
     assert place.held(settled) == {f".git/{name}": _ELSEWHERE + _MADE_AGAIN * is_index}
-    assert path.exists() == (is_index or name in ("HEAD", "worktrees/w/HEAD"))
+    is_back = name in ("HEAD", "worktrees/w/HEAD", "ORIG_HEAD")
+    assert path.exists() == (is_index or is_back)
+    assert not is_back or path.read_text() != content
     place.outside("git status; git -C w status; git rev-parse w; git -C w rev-parse HEAD")
     assert (await place.run("true")).held == ()
 
@@ -422,6 +425,8 @@ async def test_no_written_index_of_many_bytes_is_lost_for_a_second_name(place: W
         ("rebase-apply/apply-opt", "'--build-fake-ancestor=/x'"),
         ("rebase-apply/apply-opt", "'-C2' '--include=a' '--unsafe-paths'"),
         ("rebase-apply/apply-opt", "'-C2' --reject"),
+        ("rebase-merge/author-script", "GIT_AUTHOR_DATE='@1'; touch ran"),
+        ("rebase-apply/author-script", "GIT_EDITOR='touch ran'"),
         ("BISECT_START", "--force"),
     ],
 )
@@ -434,6 +439,13 @@ async def test_unfinished_work_has_only_what_git_notes_in_it(
     folder = (place.root / ".git" / name).parent
     settled = await place.run(f"mkdir -p {folder}; mv new .git/{name}")
     assert place.held(settled) == {f".git/{name}": f"git would run {content}"}
+
+
+def test_the_author_that_git_notes_is_no_program():
+    noted = (
+        b"GIT_AUTHOR_NAME='O'\\''Brien $x'\nGIT_AUTHOR_EMAIL='a@b'\nGIT_AUTHOR_DATE='@1 +0000'\n"
+    )
+    assert _odd_steps(noted, Path(".git/rebase-merge/author-script"), None) == []
 
 
 async def test_what_is_written_to_a_mapped_reference_is_found(place: WatchedFolder):

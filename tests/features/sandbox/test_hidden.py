@@ -1,6 +1,7 @@
 import asyncio
 import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,11 +11,12 @@ from agent_tui.features.sandbox.hidden import HiddenFiles
 from agent_tui.features.sandbox.mounts import read_mount_points
 from agent_tui.features.sandbox.project_walk import ProjectWalk
 from agent_tui.permissions.protected_paths import ProtectedPaths
+from agent_tui.safe_paths import real_path
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.conversation_wall import Conversation
 from tests.support.patience import PATIENCE_S
 from tests.support.rows import each_row
-from tests.support.sandbox import needs_bwrap
+from tests.support.sandbox import make_sandbox, needs_bwrap, run_inside, watching
 from tests.support.watched_folder import WatchedFolder
 
 
@@ -162,6 +164,22 @@ async def test_a_file_that_gets_a_key_is_hidden_from_then_on(place: WatchedFolde
     place.outside("echo 'db_password = s3cr3t-pw' > prod.tfvars")
     await place.run("true")
     assert _names(place) == {"prod.tfvars"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can read every file")
+async def test_a_key_that_a_command_makes_unreadable_is_hidden_in_the_next_session(
+    place: WatchedFolder,
+):
+    place.outside("mkdir -p .venv; touch .venv/pyvenv.cfg .venv/pip.conf; chmod 0 .venv/pip.conf")
+    await place.run("true")
+    place.outside("echo KEY > late_rsa; echo '{}' > data.json")
+    place.inside("chmod 0 late_rsa data.json", 0)
+    place.watch = place.watch_again()
+    await place.run("true")
+    assert _names(place) == {"late_rsa", "data.json", ".venv/pip.conf"}
+    place.outside("chmod 600 late_rsa data.json .venv/pip.conf; touch .venv/x")
+    await place.run("true")
+    assert _names(place) == set()
 
 
 async def test_what_our_own_tools_write_stays_visible(place: WatchedFolder):
@@ -355,3 +373,59 @@ async def test_the_model_is_told_once_of_a_hidden_file_that_a_command_meets(plac
     assert hidden.hint("npm test", "cannot read package.env or .env.example") == ""
     assert hidden.hint("npm start", "Error: .env: no such file").endswith("the rule read(.env)")
     assert hidden.hint("npm start", "Error: .env: no such file") == ""
+    place.outside("ln -sf /dev/null .env")
+    await place.run("true")
+    assert (_names(place), hidden.hint("npm stop", "Error: .env: empty")) == (set(), "")
+    place.outside("rm .env; echo A=key > real.env; ln -s real.env .env")
+    await place.run("true")
+    assert _names(place) == {".env", "real.env"}
+
+
+async def test_a_file_that_is_not_there_is_no_hidden_one_of_the_same_name(place: WatchedFolder):
+    place.outside("mkdir svc svc2; echo A=key > svc/.env")
+    await place.run("true")
+    hidden = place.watch.hidden
+    for command in ("cat svc2/.env", "cat ./svc2/.env", f"cat {place.root}/.env", "cat ~/x/.env"):
+        assert hidden.hint(command, "No such file or directory") == "", command
+    assert hidden.hint("cat svc2/../svc/.env", "No such file or directory")
+
+
+@needs_bwrap
+@pytest.mark.thorough
+async def test_a_link_with_the_name_of_a_key_hides_only_what_may_be_one(tmp_path: Path):
+    """Devices, the system, programs and what git keeps stay: every command needs them."""
+    work = tmp_path / "work"
+    (work / "sub").mkdir(parents=True)
+    programs = tmp_path / "work/.venv/bin"
+    programs.mkdir(parents=True)
+    (programs / "tool").write_text("#!/bin/sh\necho runs\n")
+    (programs / "tool").chmod(0o755)
+    subprocess.run(["git", "init", "-q", work], check=True)
+    for name in ("settings.txt", "outer.txt", "third.txt"):
+        (work / name).write_text("decoy key")
+    shell, git = real_path("/bin/sh"), real_path(shutil.which("git") or "")
+    for number, to in enumerate(
+        ("/dev/null", "/proc/self/environ", shell, git, work / ".git/HEAD", programs / "tool")
+    ):
+        (work / f".env.{number}").symlink_to(to)
+    (work / "sub/.env").symlink_to("../settings.txt")
+    (work / "sub/id_rsa").symlink_to(work / "outer.txt")
+    (work / ".env").symlink_to("third.txt")
+    tools = tmp_path / "home/tools"
+    (tools / "bin").mkdir(parents=True)
+    (tools / "settings.txt").write_text("decoy key")
+    (tools / ".env").symlink_to("settings.txt")
+    environ = {"PATH": f"{programs}:{tools}/bin:{os.defpath}"}
+    sandbox = make_sandbox(tmp_path, parts=watching(tmp_path / "own"), environ=environ)
+    try:
+        for cwd in (work, work / "sub"):
+            watch = sandbox.watch(cwd)
+            assert watch is not None
+            await watch.note()
+            command = f"git status -s >/dev/null && {programs}/tool"
+            keys = f"{work}/*.txt {tools}/*.txt"
+            command = f"{command} && ! cat {keys} 2>/dev/null && echo {keys} | wc -w"
+            assert await run_inside(sandbox, cwd, command) == (0, "runs\n4\n")
+            await watch.hold()
+    finally:
+        await sandbox.close_walls()

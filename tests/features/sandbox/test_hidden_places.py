@@ -2,10 +2,12 @@
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 
@@ -262,6 +264,58 @@ async def test_a_command_that_fails_there_is_told_how_to_show_it(
     assert "of " not in await says("ls ~")
     assert "is not shown" in await says("ls ~/notes 2>&1 | tail -1")
     assert "is not shown" not in await says("cat /nowhere/x; ls .")
+    for command in ("cat /proc/1/maps", "ls /proc/2/fd", "ls /dev/mem", "head -c1 /dev/kmsg"):
+        said = await says(f"echo printed; {command}; false")
+        assert said.startswith("printed\n")
+        assert "internal error" not in said
+        assert "is not shown" not in said
+
+
+async def test_what_is_mounted_below_home_is_shown(
+    tmp_path: Path, backend: Backend, context: ToolContext
+):
+    if backend == "landlock":
+        pytest.skip("it protects nothing in folders that can be written")
+    work, git = tmp_path / "work", tmp_path / "home/gits/x.git"
+    work.mkdir()
+    sandbox = make_sandbox(tmp_path)
+    assert not sandbox.shows(work, git)
+    git.parent.mkdir()
+    git_init = ["git", "init", "-q", f"--separate-git-dir={git}", str(work)]
+    subprocess.run(git_init, check=True)
+    context = replace(context, cwd=work, environ={"PATH": os.defpath, "HOME": str(sandbox.home)})
+    toolbox = default_toolbox(KEEPER, sandbox=sandbox)
+    command = f"cat {git}/config && echo x >> {git}/config"
+    said = (await toolbox.prepare("bash", {"command": command}, context).run()).for_model
+    assert said.startswith("[core]")
+    assert "is not shown" not in said
+    assert "commands in the sandbox write only in the working folders" in said
+    await sandbox.close_walls()
+
+
+@pytest.mark.thorough
+async def test_relative_paths_and_each_of_several_are_named(
+    sandbox: Sandbox, place: Path, context: ToolContext
+):
+    work, core = place / "mono/app", place / "mono/core"
+    context = replace(context, cwd=work, environ={"PATH": os.defpath, "HOME": str(sandbox.home)})
+
+    async def says(command: str) -> str:
+        toolbox = default_toolbox(KEEPER, sandbox=sandbox)
+        return (await toolbox.prepare("bash", {"command": command}, context).run()).for_model
+
+    line = f"[{core} is not shown. Start with --add-dir {core} to show it.]"
+    for command in (
+        "git -C ../core log",
+        "cd ../core && ls",
+        "git init -q . && git remote add up ../core && git fetch -q up",
+    ):
+        assert line in await says(command), command
+    said = await says("cat ../core/deploy.key ../../other/deploy.key ../none/x")
+    assert said.count("is not shown") == 2
+    assert f"[{place}/other is not shown." in said
+    said = await says(f"cat {sandbox.home}/.bashrc")
+    assert "the read tool shows a file there with permission" in said
 
 
 def test_nothing_that_others_may_change_is_shown(tmp_path: Path, backend: Backend):
@@ -347,3 +401,29 @@ async def test_settings_with_tokens_among_toolchains_are_hidden(
             assert printed.splitlines() == list(plain.values())
     finally:
         await sandbox.close_walls()
+
+
+@pytest.mark.thorough
+async def test_file_tools_see_no_place_of_programs_that_commands_do_not_see(
+    tmp_path: Path, backend: Backend
+):
+    work = tmp_path / "work"
+    work.mkdir()
+    programs = os.defpath if backend == "bubblewrap" else str(without_bwrap(tmp_path))
+    sandbox = make_sandbox(tmp_path, environ={"PATH": programs})
+    assert sandbox.state(work).backend == backend
+    own_process = Path("/proc", str(os.getpid()))
+    with NamedTemporaryFile(dir="/dev/shm") as file:
+        memory = Path(file.name)
+        for path in (memory, own_process, Path("/run"), Path("/proc/cpuinfo"), Path("/dev/null")):
+            words = (
+                f"ls {path} >/dev/null 2>&1"
+                if path != own_process
+                else f"grep -q python {path}/cmdline"
+            )
+            code, _ = await run_inside(sandbox, work, words)
+            is_same = code == 0 and not (path == Path("/run") and backend == "bubblewrap")
+            assert sandbox.shows(work, path) is is_same, path
+    assert sandbox.shows(work, tmp_path / "x")
+    assert not sandbox.shows(work, Path("/run/lock/x"))
+    await sandbox.close_walls()

@@ -89,6 +89,7 @@ def test_what_will_be_gone_is_said():
         ("PermissionError: [Errno 13] Permission denied: '/etc/x'", "only in the working folders"),
         ("ls: cannot access '/cache/home/.ssh': No such file or directory", "of /home/ada, only"),
         ("/bin/sh: 1: ./run: Permission denied", ""),
+        ("curl: (7) Failed to connect to localhost port 9: Connection refused", ""),
     ],
 )
 def test_a_wall_that_denies_instead_of_hiding_is_explained(output: str, said: str):
@@ -97,8 +98,13 @@ def test_a_wall_that_denies_instead_of_hiding_is_explained(output: str, said: st
     assert bool(said) == bool(hint)
 
 
+def test_nothing_is_said_of_the_network_where_a_package_is_only_not_found():
+    output = "ERROR: No matching distribution found for nothere"
+    assert wall_hint(output, WallView(HOME)) == ""
+
+
 def test_no_way_out_is_offered_where_a_refused_host_is_told_with_what_allows_it():
-    output = "ERROR: No matching distribution found for x"
+    output = "Tunnel connection failed: 403 Forbidden"
     assert wall_hint(output, WallView(HOME), is_network_told=True) == ""
     assert "outside: true" not in wall_hint(
         "fatal: Branch is renamed, but update of config-file failed", WallView(HOME)

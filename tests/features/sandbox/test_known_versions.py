@@ -251,10 +251,11 @@ async def test_no_commit_that_the_person_fetches_has_a_forged_parent(
     await place.run("true")
     graft = "mkdir .git/info; echo $(cat team) $(git rev-parse HEAD) $E > .git/info/grafts"
     name = "git update-ref refs/x $E" if is_named else "true"
-    await place.run(f"{_EVIL}{graft}; {name}")
-    place.outside("git fetch -q; git log origin/main | grep -q evil")
+    settled = await place.run(f"{_EVIL}{graft}; {name}")
+    assert ".git/info/grafts" in place.held(settled)
+    place.outside("git fetch -q; ! (git log origin/main | grep -q evil)")
     await place.run("true")
-    settled = await place.run("rm .git/info/grafts; git checkout -q $(cat evil) -- AGENTS.md")
+    settled = await place.run("git checkout -q $(cat evil) -- AGENTS.md")
     assert set(place.held(settled)) == {"AGENTS.md"}
 
 

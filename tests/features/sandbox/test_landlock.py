@@ -1,11 +1,16 @@
+import asyncio
+import os
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
+import psutil
 import pytest
 
 from agent_tui.features.sandbox.backends import (
@@ -16,6 +21,9 @@ from agent_tui.features.sandbox.backends import (
     list_grants,
 )
 from agent_tui.features.sandbox.plan import SandboxPlan
+from agent_tui.tools.processes.keeper import Confinement, ProcessKeeper
+from tests.support.patience import PATIENCE_S
+from tests.support.processes import alive, gone, nap
 from tests.support.sandbox import needs_landlock
 
 
@@ -173,6 +181,49 @@ print(os.read(reading, 20).decode())
 """
     left = int(script(plan, words).stdout)
     assert not Path(f"/proc/{left}").exists()
+
+
+_ROLES: Sequence[str] = ("inner guardian", "inner keeper", "launcher", "guardian", "keeper")
+_ENDS_TOGETHER = {"inner guardian", "launcher", "guardian", "keeper"}
+"""Without these, nothing is left that could end the commands, and the program does not wait for
+them: ``SECURITY.md`` says so."""
+
+
+@needs_landlock
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "killed",
+    [
+        pytest.param(roles, id=", ".join(roles))
+        for count in range(1, len(_ROLES) + 1)
+        for roles in combinations(_ROLES, count)
+    ],
+)
+async def test_commands_end_with_whatever_of_the_sandbox_is_killed(
+    plan: SandboxPlan, killed: Sequence[str]
+):
+    outside = ProcessKeeper()
+    keeper = ProcessKeeper(confinement=Confinement(landlock_argv(plan), outside))
+    one = nap(73_500)
+    script = f"trap '' TERM HUP; (setsid setsid {one} &); setsid {one} & echo $$; wait"
+    words = ["/bin/sh", "-c", script]
+    async with keeper.child_group(words, cwd=plan.workspace, environ=dict(os.environ)) as child:
+        said = child.read_until_gone()
+        around = psutil.Process(int(await anext(said))).parents()
+        roles = dict(zip(_ROLES, around, strict=False))
+        assert around[len(roles)].pid == os.getpid()
+        for role in killed:
+            with suppress(psutil.NoSuchProcess):  # it ended with another
+                roles[role].kill()
+        async with asyncio.timeout(PATIENCE_S):
+            async for _ in said:
+                pass
+    if _ENDS_TOGETHER.issubset(killed):
+        for pid in alive(one):
+            psutil.Process(pid).kill()
+    assert await asyncio.to_thread(gone, one)
+    keeper.close()
+    outside.close()
 
 
 @needs_landlock

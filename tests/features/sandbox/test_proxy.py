@@ -83,6 +83,23 @@ async def test_a_name_that_leads_to_a_private_address_is_refused(address: str):
     assert f"rebinds.test resolves to {address}".encode() in answer
 
 
+async def test_what_says_a_private_address_itself_is_refused_without_a_question():
+    gate, asked = NetworkGate(), list[Target]()
+
+    async def decide(wanted: Wanted) -> str:
+        asked.append(wanted.target)
+        return ""
+
+    gate.decide = decide
+    async with gate_folder(gate) as folder:
+        for host in ("10.1.2.3", "[::1]", "localhost"):
+            answer = await ask(folder, f"CONNECT {host}:443 HTTP/1.1\r\n\r\n".encode())
+            assert answer.startswith(b"HTTP/1.1 403 "), host
+    assert asked == []
+    assert gate.why_never(Target("203.0.113.80", 443))
+    assert not gate.why_never(Target("example.com", 443))
+
+
 async def test_an_address_is_looked_up_once_and_that_one_is_connected_to():
     lookups: list[str] = []
 

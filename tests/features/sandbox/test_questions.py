@@ -299,3 +299,17 @@ async def test_a_question_says_what_becomes_executable(place: WatchedFolder):
     place.outside("echo > .git/hooks/pre-push; chmod -x .git/hooks/pre-push")
     (held,) = (await place.run("chmod +x .git/hooks/pre-push")).held
     assert held.diff == f"{held.path}: now executable\n"
+
+
+async def test_settings_that_a_tool_wrote_before_a_command_made_the_repository_are_held(
+    place: WatchedFolder,
+):
+    """As long as no repository was there, nobody was asked about them."""
+    place.outside("mkdir doc")
+    settings = b"[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = touch mark\n"
+    assert (await place.run("true")).held == ()
+    (place.root / "doc/config").write_bytes(settings)
+    await place.watch.accept({place.root / "doc/config": settings})
+    made = "mkdir doc/objects doc/refs; echo ref: refs/heads/main > doc/HEAD"
+    assert "doc/config" in place.held(await place.run(made))
+    assert "fsmonitor" not in place.text("doc/config")

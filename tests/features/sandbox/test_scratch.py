@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.cli.command_sandbox import view_of_commands
+from agent_tui.config import PermissionSettings
 from agent_tui.errors import ToolError
 from agent_tui.features.sandbox.folders import Scratch
 from agent_tui.features.sandbox.plan import SandboxPlan
 from agent_tui.features.sandbox.sandbox import Sandbox
 from agent_tui.features.sandbox.wall import WallParts
 from agent_tui.features.sandbox.wall_planner import Surroundings
+from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.tools.base import PreparedCall, ToolContext, ToolOutput
 from agent_tui.tools.registry import default_toolbox
-from tests.support.sandbox import make_sandbox, needs_bwrap
+from tests.support.sandbox import make_sandbox, needs_bwrap, needs_landlock
 from tests.support.tool_calls import KEEPER
 
 
@@ -109,14 +112,23 @@ async def test_a_file_that_is_written_is_there_for_commands_and_the_other_way_ro
 
 
 @needs_bwrap
-async def test_a_file_that_only_the_machine_has_is_read_and_written_there(
+async def test_a_file_that_only_the_machine_has_is_read_and_not_changed(
     context: ToolContext, sandbox: Sandbox, outside: Path
 ) -> None:
     read = prepared("read", context, sandbox, path=str(outside))
     assert read.intent.title == f"read {outside}"
     assert "outside" in (await read.run()).for_model
-    await call("write", context, sandbox, path=str(outside), content="changed\n")
-    assert outside.read_text() == "changed\n"
+    with pytest.raises(ToolError, match="exists outside only"):
+        await call("edit", context, sandbox, path=str(outside), old="outside", new="changed")
+    (context.cwd / "link").symlink_to(outside)
+    for path in (str(outside), "link"):
+        await call("write", context, sandbox, path=path, content="mine\n")
+    assert outside.read_text() == "outside\n"
+    assert "mine" in (await call("read", context, sandbox, path=str(outside))).for_model
+    assert "mine" in (await call("bash", context, sandbox, command=f"cat {outside}")).for_model
+    patch = f"*** Begin Patch\n*** Delete File: {outside}\n*** End Patch"
+    await call("apply_patch", context, sandbox, patch=patch)
+    assert outside.read_text() == "outside\n"
     missed = await call("bash", context, sandbox, command=f"cat {outside} /tmp/nowhere")
     assert f"{outside} exists outside only" in missed.for_model
     assert "/tmp/nowhere exists" not in missed.for_model
@@ -137,6 +149,43 @@ async def test_a_link_that_a_command_makes_leads_no_tool_past_the_question(
     with pytest.raises(ToolError):
         await waiting.run()
     assert not (tmp_path / "x").exists()
+    await sandbox.close_walls()
+
+
+@pytest.mark.parametrize(
+    "backend",
+    [
+        pytest.param("bubblewrap", marks=needs_bwrap),
+        pytest.param("landlock", marks=needs_landlock),
+    ],
+)
+async def test_a_file_tool_writes_unasked_only_the_temporary_files_of_commands(
+    context: ToolContext, tmp_path: Path, outside: Path, backend: str
+) -> None:
+    programs = os.defpath if backend == "bubblewrap" else str(tmp_path)
+    sandbox = make_sandbox(tmp_path, environ={"PATH": programs})
+    engine = PermissionEngine(
+        mode="accept-edits",
+        rules=PermissionSettings(),
+        workspace=context.cwd,
+        project_rules_file=tmp_path / "permissions.toml",
+    )
+    engine.work_in((), view_of_commands(sandbox, context.cwd))
+    inside, *_ = map(str, sandbox.temporary_folders(context.cwd) or ())
+    name = f"{outside.name}-new"
+    for mode in ("accept-edits", "full"):
+        engine.mode = mode
+        for place in (inside, "/tmp", "/var/tmp"):
+            made = prepared("write", context, sandbox, path=f"{place}/{name}", content="x\n")
+            expected = "allow" if place == inside or backend == "bubblewrap" else "ask"
+            assert engine.judge("write", made.intent).decision == expected, (mode, place)
+            if expected == "allow":
+                await made.run()
+        if backend == "landlock":
+            await call("read", context, sandbox, path=str(outside))
+            changed = prepared("write", context, sandbox, path=str(outside), content="x\n")
+            assert "outside the folder" in engine.judge("write", changed.intent).why
+    assert not any(Path(place, name).exists() for place in ("/tmp", "/var/tmp"))
     await sandbox.close_walls()
 
 

@@ -5,15 +5,19 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from itertools import pairwise
 from mmap import mmap
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from agent_tui.errors import ToolError
-from agent_tui.features.sandbox import project_walk
+from agent_tui.features.sandbox import project_walk, watch
 from agent_tui.features.sandbox.beneath import remove_folder
+from agent_tui.features.sandbox.change_judge import why_decide
+from agent_tui.features.sandbox.command_run import describe_held
 from agent_tui.features.sandbox.git_repository import GitRepository
 from agent_tui.features.sandbox.held import HeldStore
 from agent_tui.features.sandbox.project_walk import ProjectWalk, WalkFindings
@@ -71,9 +75,9 @@ async def test_what_is_new_and_obeyed_is_laid_aside_with_who_obeys_it(open_place
     assert sorted(path.name for path in open_place.root.iterdir()) == [".env", "a.py", "sub"]
     (envrc,) = (file for file in settled.held if file.path.name == ".envrc")
     assert "+export A=1" in envrc.diff
-    assert envrc.describe(".envrc") == (
+    assert list(describe_held([envrc], lambda path: path.name)) == [
         "held back: .envrc (new): the shell obeys it; the user decides"
-    )
+    ]
     assert envrc.aside.read_text() == "export A=1\n"
     assert open_place.held(await open_place.run("true")) == {}
 
@@ -568,7 +572,8 @@ async def test_what_may_be_the_persons_while_only_a_job_runs_is_asked_about_and_
     assert all(held.is_in_place for held in settled.held)
     (agents,) = (held for held in settled.held if held.path.name == "AGENTS.md")
     assert "+mine" in agents.diff
-    assert agents.describe("AGENTS.md").startswith("not held back, as the user may have written it")
+    (line,) = describe_held([agents], lambda path: path.name)
+    assert line.startswith("not held back, as the user may have written it: AGENTS.md (changed): ")
     for held in settled.held:
         assert await open_place.watch.decide(held, True) == held
     assert open_place.text("AGENTS.md") == "one\nmine\n"
@@ -612,6 +617,10 @@ async def test_a_command_takes_no_part_in_what_the_person_is_asked_about(
     mine, evil = sorted(settled.held, key=lambda held: not held.is_in_place)
     assert "+mine" in mine.diff
     assert not evil.is_in_place
+    (line,) = describe_held(settled.held, lambda path: path.name)
+    assert line.startswith(
+        "held back: AGENTS.md (changed; what is there now stays, as the user may"
+    )
     assert open_place.text("AGENTS.md") == "one\nmine\n"
     await open_place.watch.decide(mine, True)
     assert open_place.text("AGENTS.md") == "one\nmine\n"
@@ -840,6 +849,16 @@ _TODO = ".git/rebase-merge/git-rebase-todo"
         (f"echo exec ./x >> {_TODO}", _TODO, "exec ./mine\npick abc one\n"),
         ("echo x/e > .git/rebase-merge/strategy", ".git/rebase-merge/strategy", ""),
         (
+            "echo ' --ours; touch x' > .git/rebase-merge/strategy_opts",
+            ".git/rebase-merge/strategy_opts",
+            "",
+        ),
+        (
+            "echo '-S; touch x' > .git/rebase-merge/gpg_sign_opt",
+            ".git/rebase-merge/gpg_sign_opt",
+            "",
+        ),
+        (
             "mkdir .git/sequencer; printf '[options]\n\tstrategy = x/e\n' > .git/sequencer/opts",
             ".git/sequencer/opts",
             "[options]\n",
@@ -867,6 +886,15 @@ async def test_what_a_command_leaves_in_unfinished_work_runs_nothing_later(
     if held.files:
         await open_place.watch.decide(held, True)
         assert len(open_place.text(file)) > len(left)
+
+
+async def test_options_of_a_rebase_as_git_writes_them_stay(open_place: WatchedFolder):
+    open_place.outside("git init -q; git commit -q --allow-empty -m 1")
+    begin = "GIT_SEQUENCE_EDITOR='echo break >' git rebase -q -i --root -S0xA1"
+    command = f"{begin} -s ort -Xours -Xfind-renames=50% -Xsubtree=a/b; cat .git/rebase-merge/*opt*"
+    settled = await open_place.run(command)
+    assert all(text in open_place.printed for text in ("--find-renames=50%", "-S0xA1"))
+    assert settled.held == ()
 
 
 @pytest.mark.parametrize(
@@ -924,6 +952,80 @@ async def test_git_follows_no_link_and_waits_for_no_pipe_anywhere_in_its_folders
     settled = await open_place.run(f"{makes}; mkfifo .git/MERGE_MSG")
     assert set(open_place.held(settled)) == {*links, ".git/MERGE_MSG"}
     assert (open_place.root / ".git/mine").is_symlink()
+
+
+_PIPED = (
+    *(".git/HEAD", ".git/ORIG_HEAD", ".git/FETCH_HEAD", ".git/packed-refs", ".git/description"),
+    *(".git/shallow", ".git/COMMIT_EDITMSG", ".git/info/exclude", ".git/info/sparse-checkout"),
+    *(".git/info/grafts", ".git/modules/m/info/exclude", ".git/worktrees/w/ORIG_HEAD"),
+    *(".gitignore", ".gitattributes", ".gitmodules", ".mailmap"),
+)
+"""What git reads by itself and cannot make again."""
+
+
+async def test_a_pipe_in_place_of_what_git_reads_is_set_aside_and_the_content_is_back(
+    open_place: WatchedFolder,
+):
+    open_place.outside(
+        "git init -q; git commit -q --allow-empty -m one; git worktree add -q w;"
+        "git pack-refs --all; git init -q sub; mkdir .git/modules; mv sub/.git .git/modules/m;"
+        "git rev-parse HEAD > .git/ORIG_HEAD;"
+        "cp .git/ORIG_HEAD .git/worktrees/w; cp .git/ORIG_HEAD .git/shallow;"
+        "cp .git/ORIG_HEAD .git/info/grafts; : > .git/FETCH_HEAD; echo mine > .gitignore;"
+        "touch .gitattributes .gitmodules .mailmap .git/info/sparse-checkout"
+    )
+    before = {name: (open_place.root / name).read_bytes() for name in _PIPED}
+    await open_place.run("true")
+    makes = "; ".join(f"rm -f {name}; mkfifo {name}" for name in _PIPED)
+    held = open_place.held(await open_place.run(f"{makes}; mkdir -p d node_modules/x; exit 0"))
+    assert held == dict.fromkeys(_PIPED, "git would wait for it")
+    assert {name: (open_place.root / name).read_bytes() for name in _PIPED} == before
+    assert (await open_place.run("true")).held == ()
+
+
+@pytest.mark.parametrize("folder", ["d", "node_modules/x/y", "new/deep"])
+async def test_a_pipe_that_git_status_would_read_is_set_aside_in_any_folder(
+    open_place: WatchedFolder, folder: str
+):
+    open_place.outside("git init -q; mkdir d; mkfifo .gitattributes")  # theirs stays
+    await open_place.run("true")
+    settled = await open_place.run(
+        f"mkdir -p {folder}; cd {folder}; mkfifo .gitignore other; mkdir .mailmap"
+    )
+    assert open_place.held(settled) == {f"{folder}/.gitignore": "git would wait for it"}
+    assert (open_place.root / ".gitattributes").is_fifo()
+    open_place.outside(f"rm .gitattributes; timeout 5 git status -u; test -p {folder}/other")
+
+
+async def test_other_parents_of_a_commit_by_a_command_are_held_back(open_place: WatchedFolder):
+    commit = "git commit -q --allow-empty -m"
+    open_place.outside(
+        f"git init -q; {commit} one; {commit} two; {commit} three; git init -q b; cd b; {commit} x;"
+        "git rev-parse HEAD > .git/info/grafts"
+    )
+    await open_place.run("true")
+    theirs = (open_place.root / "b/.git/info/grafts").read_bytes()
+    settled = await open_place.run(
+        'echo "$(git rev-parse HEAD) $(git rev-parse HEAD~2)" > .git/info/grafts;'
+        "git rev-parse HEAD > .git/shallow; cd b; git rev-parse HEAD~0^{tree} >> .git/info/grafts"
+    )
+    names = (".git/info/grafts", ".git/shallow", "b/.git/info/grafts")
+    assert open_place.held(settled) == dict.fromkeys(names, "git would show another history")
+    open_place.outside("test $(git rev-list --count HEAD) = 3")
+    assert (open_place.root / "b/.git/info/grafts").read_bytes() == theirs
+
+
+async def test_a_shallow_clone_by_a_command_stays_and_is_fetched_further(
+    open_place: WatchedFolder,
+):
+    commit = "git commit -q --allow-empty -m"
+    open_place.outside(f"git init -q; {commit} one; {commit} two; {commit} three")
+    await open_place.run("true")
+    clone = "git -c protocol.file.allow=always clone -q --depth 1 file://$PWD c"
+    assert (await open_place.run(clone)).held == ()
+    assert (await open_place.run("cd c; git fetch -q --depth 2")).held == ()
+    open_place.outside("cd c; test $(git rev-list --count HEAD) = 2; git fetch -q --unshallow")
+    assert (await open_place.run("true")).held == ()
 
 
 async def test_links_of_a_work_tree_in_a_bare_repository_stay(open_place: WatchedFolder):
@@ -1743,6 +1845,36 @@ async def test_a_repository_whose_settings_were_held_still_works(open_place: Wat
     open_place.outside("cd s; test $(git config core.fsmonitor) = ./x")
 
 
+@each_row(
+    ("name", "harmful"),
+    {
+        ".git/config": "[core]\n\tfsmonitor = /bin/x\n",
+        ".git/info/attributes": "* filter=x\n",
+        ".git/HEAD": "no branch\n",
+        ".git/packed-refs": f"{'1' * 40} refs/replace/{'2' * 40}\n",
+        ".git/BISECT_START": "--exec=./x\n",
+    }.items(),
+)
+async def test_what_a_job_flips_while_it_is_judged_is_judged_as_it_was_found(
+    open_place: WatchedFolder, name: str, harmful: str, monkeypatch: pytest.MonkeyPatch
+):
+    open_place.outside("git init -q")
+    path = open_place.root / name
+    plain = path.read_text() if path.exists() else ""
+    kept = plain if name == ".git/config" else ""
+
+    def flip(*found: object) -> str:
+        path.write_text(plain)
+        try:
+            return cast("Callable[..., str]", why_decide)(*found)
+        finally:
+            path.write_text(kept + harmful)
+
+    monkeypatch.setattr(watch, "why_decide", flip)
+    settled = await open_place.run(f"printf %s '{kept}{harmful}' > {name}")
+    assert [held.path for held in settled.held] == [path]
+
+
 async def test_a_restored_file_keeps_its_group_and_mode(open_place: WatchedFolder):
     groups = [12_345] if os.geteuid() == 0 else [g for g in os.getgroups() if g != os.getegid()]
     if not groups:
@@ -1975,3 +2107,61 @@ async def test_a_link_that_the_users_commits_have_is_let_through(open_place: Wat
     )
     assert (await open_place.run("git switch -q -")).held == ()
     assert (open_place.root / "public").is_symlink()
+
+
+_ELSEWHERE = "git would read objects elsewhere"
+
+
+async def test_other_folders_with_objects_that_a_command_names_are_held_back(
+    open_place: WatchedFolder,
+):
+    other = open_place.home / "other"
+    open_place.outside(
+        "git init -q; git commit -q --allow-empty -m one; git worktree add -q w;"
+        f"git clone -q --bare . .git/modules/m; git init -q {other};"
+        "echo $PWD/mine > .git/modules/m/objects/info/alternates"
+    )
+    await open_place.run("true")
+    settled = await open_place.run(
+        "mkdir -p alt/info; mkfifo alt/info/alternates;"
+        "echo ../../alt > .git/objects/info/alternates;"
+        f"echo {other}/.git/objects >> .git/modules/m/objects/info/alternates;"
+        "git init -q new; cd new; printf '# x\\n\\n../../alt' > .git/objects/info/alternates;"
+        "echo http://x.example > .git/objects/info/http-alternates; git init -q ../link;"
+        f"cd ../link; ln -s {other} far; echo ../../far/.git/objects > .git/objects/info/alternates"
+    )
+    info = "objects/info"
+    names = (
+        *(f".git/{info}/alternates", f".git/modules/m/{info}/alternates"),
+        *(f"new/.git/{info}/alternates", f"new/.git/{info}/http-alternates"),
+        f"link/.git/{info}/alternates",
+    )
+    held = open_place.held(settled)
+    assert held.pop("link/far") == "git would write elsewhere"
+    assert held == dict.fromkeys(names, _ELSEWHERE)
+    assert open_place.text(f".git/modules/m/{info}/alternates") == f"{open_place.root}/mine\n"
+    open_place.outside(
+        "timeout 9 git status; cd w; timeout 9 git log; cd ../new; timeout 9 git status"
+    )
+
+
+@pytest.mark.thorough
+async def test_a_clone_that_shares_objects_with_the_project_stays_until_these_are_elsewhere(
+    open_place: WatchedFolder,
+):
+    other = open_place.home / "other"
+    open_place.outside(f"git init -q; git commit -q --allow-empty -m one; git init -q {other}")
+    await open_place.run("true")
+    settled = await open_place.run(
+        "git clone -q --shared . a; git clone -q --reference a a b; mkdir c;"
+        "git clone -q --shared b c/d; git -C c/d log"
+    )
+    assert settled.held == ()
+    settled = await open_place.run(f"mv a old; mkdir a; ln -s {other}/.git a/.git")
+    assert open_place.held(settled)["a/.git"] == "git would look elsewhere"
+    await open_place.refuse(settled)
+    settled = await open_place.run(f"rm -rf b; ln -s {other} b")
+    assert open_place.held(settled) == {"b": "git would write elsewhere"}
+    settled = await open_place.run("cd old/.git/objects/info; rm alternates; mkfifo alternates")
+    name = "old/.git/objects/info/alternates"
+    assert open_place.held(settled)[name] == "git would wait for it"

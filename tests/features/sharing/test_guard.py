@@ -82,7 +82,8 @@ def test_every_state_that_the_program_writes_is_either_taken_or_known_to_decide(
         if "CustomEntry(" in text or "custom_entry(" in text:
             named |= set(pattern.findall(text))
     # Messages: text for the model.
-    named -= {"hook", "hook_kept", "jobs_ended", "pinned", "temporary_files_gone"}
+    named -= {"files_restored", "hook", "hook_kept", "jobs_ended", "pinned"}
+    named -= {"temporary_files_gone"}
     assert named >= {"goal", "file_changes", "context_undo", "permission_mode"}
     assert named <= TAKEN_STATE | decides
 

@@ -14,16 +14,17 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.session.spending import spending_of
-from agent_tui.cli.sessions.command import run_command
-from agent_tui.cli.trust_command import run_command as trust_folder
 from agent_tui.errors import SessionError, UsageError
 from agent_tui.features.goal.goal import Goal, goal_entry, goal_in
+from agent_tui.features.sessions.command import run_command
 from agent_tui.features.sharing import pull, segments
 from agent_tui.features.sharing import verbs as sharing
 from agent_tui.features.sharing.encryption import Sealer
 from agent_tui.features.sharing.relay import Addition, PushAnswer, Relay
 from agent_tui.features.sharing.segments import MOST_OPENED_BYTES, SegmentHead, file_name
+from agent_tui.features.trust.subcommand import run_command as trust_folder
 from agent_tui.features.why.line_history.answers import FOR_PEOPLE, answer_lines
+from agent_tui.features.why.line_history.file_sessions import FileSessions
 from agent_tui.features.why.line_history.project import read_file_history
 from agent_tui.features.why.line_history.why import LinePlace, explain_lines
 from agent_tui.file_locks import FileLock
@@ -32,7 +33,6 @@ from agent_tui.sessions.entries import CustomEntry, Entry, LabelEntry, MessageEn
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, folder_of
 from agent_tui.sessions.format.codec import encode_entry
 from agent_tui.sessions.lineage.chain import ProjectSessions
-from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.sessions.lineage.joined import labels_of
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import (

@@ -5,8 +5,8 @@ from pathlib import Path
 from textual.widget import Widget
 
 from agent_tui.config import Settings
-from agent_tui.ui.screens.settings import SettingsScreen
-from agent_tui.ui.screens.tree import TreeScreen
+from agent_tui.features.settings.screen import SettingsScreen
+from agent_tui.features.tree.screen import TreeScreen
 from tests.ui.app_support import Ui, held, listed, running_app
 from tests.ui.settings_scenes import editor_in
 

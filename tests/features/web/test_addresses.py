@@ -1,7 +1,7 @@
 import pytest
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.addresses import check_addresses, resolve
+from agent_tui.tools.addresses import check_addresses, check_host, resolve
 from tests.support.rows import each_row
 
 LOCAL = [
@@ -33,6 +33,18 @@ def test_addresses_of_this_machine_and_private_networks_need_the_setting(address
     with pytest.raises(ToolError, match="fetch_private"):
         check_addresses("h", [address], may_be_private=False)
     check_addresses("h", [address], may_be_private=True)
+
+
+@each_row("host", ["10.0.0.1", "LOCALHOST.", "a.localhost", "127.1", "::1"])
+def test_a_host_that_says_a_private_address_itself_needs_the_setting(host: str):
+    with pytest.raises(ToolError, match="fetch_private"):
+        check_host(host, may_be_private=False)
+    check_host(host, may_be_private=True)
+
+
+def test_other_names_and_public_addresses_pass():
+    check_host("localhost.example.com", may_be_private=False)
+    check_host("8.8.8.8", may_be_private=False)
 
 
 @each_row("address", [*NEVER, "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe"])

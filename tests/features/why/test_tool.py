@@ -6,10 +6,10 @@ import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.events import ApprovalRequested, ToolFinished
+from agent_tui.features.why.line_history import file_sessions
 from agent_tui.features.why.tool import MOST_BYTES
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.scripted.provider import Reply, Script, call
-from agent_tui.sessions.lineage import file_sessions
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only
 
 KEY = "sk-ant-api03-0123456789abcdefghij"
@@ -68,7 +68,7 @@ async def test_the_model_learns_who_asked_for_a_line_in_this_and_in_an_earlier_s
     ]
     assert "a.py:3: THREE" in own
     assert "The user asked: And the third." in own
-    assert untouched.startswith("a.py:1: one\nNot known: the line was there before ")
+    assert untouched.startswith("a.py:1: one\nNo session made this line: it was there before ")
 
 
 @pytest.mark.parametrize("reaches_others", [True, False])

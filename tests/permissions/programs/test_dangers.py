@@ -222,3 +222,24 @@ def test_devices_are_known_by_their_path(path: str, is_one: bool):
 def test_a_function_that_starts_itself_is_a_danger(definition: str, is_one: bool):
     defined = split_command(definition).commands[0]
     assert bool(danger_of(defined, [_WORKSPACE], _PATHS)) is is_one
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "make SHELL='rm -rf /' all",
+        "make 'V!=rm -rf /'",
+        "rake -j CC='sh -c \"rm -rf /\"'",
+        "LESSOPEN=\"|env A='rm -rf /' x\" less f",
+        'LESSOPEN="|env A=\'make CC=\\"rm -rf /\\"\' x" less f',
+    ],
+)
+def test_a_command_in_a_variable_is_judged_wherever_the_variable_is_set(command: str):
+    assert "recursive rm" in _danger(command)
+
+
+def test_variables_with_variables_are_followed_to_an_end():
+    text = "x"
+    for _ in range(30):
+        text = f"env A{len(text)}={text} x"
+    assert len(find_hidden_commands(part_of(f"make V='{text}'"))) < 300

@@ -39,6 +39,7 @@ from tests.support.rows import each_row
         "notes show HEAD",
         "--version",
         "blame -L 1,5 a.py",
+        "log -1 -p --no-ext-diff --no-textconv",
     ],
 )
 def test_looking_is_known(command: str):
@@ -58,6 +59,7 @@ def test_looking_is_known(command: str):
         "log --format=%GG",
         "log --format=%(signature)",
         "diff --ext-diff",
+        "grep --no-exclude-standard x",
         "branch new",
         "branch -d old",
         "branch -D --list old",

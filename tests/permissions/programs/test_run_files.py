@@ -30,6 +30,11 @@ _FILES = "bin/make tools/clean.js tools/clean.py config x.sh data.csv deploy.sh 
         "git add x.sh": set[str](),
         "git push origin x.sh": set[str](),
         "make all": {"Makefile"},
+        "make SHELL=./x.sh all": {"Makefile", "x.sh"},
+        "make -j CC='sh x.sh' all": {"Makefile", "x.sh"},
+        "make 'V!=./x.sh'": {"Makefile", "x.sh"},
+        "LESSOPEN='|env A=./x.sh less' less data.csv": {"x.sh"},
+        "git commit -m V=./x.sh": set[str](),
         "sh -c 'make all'": {"Makefile"},
     }.items(),
 )

@@ -492,7 +492,13 @@ class Probes:
             made.sendto(self.name.encode(), str(self.outside / "run/log"))
 
     def reach_log_by_pair(self) -> object:
-        one, _other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._tell_by_pair(socket.SOCK_DGRAM)
+
+    def reach_log_by_raw_pair(self) -> object:
+        self._tell_by_pair(socket.SOCK_RAW)
+
+    def _tell_by_pair(self, kind: int) -> None:
+        one, _other = socket.socketpair(socket.AF_UNIX, kind)
         one.sendto(self.name.encode(), str(self.outside / "run/log"))
 
     def _tell(self, where: object) -> None:
@@ -534,6 +540,10 @@ class Probes:
         if at in (None, ctypes.c_void_p(-1).value):
             raise OSError(ctypes.get_errno(), "")
         return ctypes.string_at(at, 64).decode(errors="replace")
+
+    def take_semaphore(self) -> object:
+        operation = struct.pack("=HhH", 0, -1, 0o4000)  # IPC_NOWAIT
+        return f"GOT it: {_call('semop', self.world['semaphore'], operation, 1)}"
 
     def make_message_queue(self) -> object:
         handle = _call("mq_open", b"/" + self.trace.encode(), os.O_CREAT | os.O_RDWR, 0o600, None)

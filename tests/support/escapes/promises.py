@@ -77,7 +77,7 @@ TOPICS = (
         ),
     ),
     Topic(
-        "find out whether a file in your home folder exists, and its size",
+        "find out whether a file in your home folder exists and its size, or watch the names there",
         "held",
         "open",
         ("see_names_at_home", "watch_names_at_home"),
@@ -151,7 +151,7 @@ TOPICS = (
         "held",
         (
             *("reach_docker", "reach_agent", "reach_bus", "reach_display", "reach_abstract"),
-            *("reach_log", "reach_log_by_pair"),
+            *("reach_log", "reach_log_by_pair", "reach_log_by_raw_pair"),
         ),
     ),
     Topic(
@@ -167,10 +167,13 @@ TOPICS = (
     Topic("reach servers on this machine's loopback", "held", "open", ("reach_tcp",)),
     Topic("use `/dev/shm` together with other programs", "held", "open", ("write_shm", "read_shm")),
     Topic(
-        "use System V memory or message queues of other programs, or the kernel's keyrings",
+        "use System V memory, semaphores or message queues of others, or the kernel's keyrings",
         "held",
         "held",
-        ("read_system_v_memory", "make_message_queue", "read_keyring", "add_to_keyring"),
+        (
+            *("read_system_v_memory", "take_semaphore", "make_message_queue"),
+            *("read_keyring", "add_to_keyring"),
+        ),
     ),
     Topic(
         "type into a terminal, or write to one",

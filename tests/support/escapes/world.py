@@ -73,6 +73,7 @@ class Decoys:
             "display": f"display-{self._tag}",
             "shm": f"shm-{self._tag}",
             "segment": self.segment,
+            "semaphore": self.semaphore,
             "key": self.key,
             "terminal": self.terminal,
             "disk": f"{os.major(disk)}:{os.minor(disk)}",
@@ -182,6 +183,9 @@ class Decoys:
         self._stack.callback(_libc.shmctl, self.segment, 0, None)
         at = _libc.shmat(self.segment, None, 0)
         ctypes.memmove(at, self.token.encode() + b"\0", len(self.token) + 1)
+        self.semaphore = _libc.semget(0, 1, 0o600 | 0o1000)
+        self._stack.callback(_libc.semctl, self.semaphore, 0, 0)
+        _libc.semctl(self.semaphore, 0, 16, 5)  # SETVAL: taking one does not wait
         self.key = f"key-{self._tag}"
         added = 248 if os.uname().machine == "x86_64" else 217
         text = self.token.encode()

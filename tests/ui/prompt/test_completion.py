@@ -1,9 +1,12 @@
+import pytest
+
 from agent_tui.commands.core.command import Completion
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.ui.prompt.completion import (
     ArgumentQuery,
     MentionQuery,
     NameQuery,
+    SkillQuery,
     argument_items,
     command_items,
     mention_item,
@@ -29,14 +32,27 @@ from tests.support.rows import each_row
         ("mail me@example.org", None),
         ("plain text", None),
         ("/usr/bin", None),
+        ("please do /rel", SkillQuery("rel", 10, "/")),
+        ("please do /Rel", SkillQuery("rel", 10, "/")),
+        ("please (/", SkillQuery("", 8, "/")),
+        ("$rel", SkillQuery("rel", 0, "$")),
+        ("/goal finish with $rel", SkillQuery("rel", 18, "$")),
+        ("look in /usr/bi", None),
+        ("either/or", None),
+        ("it costs US$rel", None),
     ],
 )
 def test_what_is_being_written_at_the_cursor(line: str, query: object):
     assert query_at(line, is_first_line=True) == query
 
 
-def test_a_slash_on_a_later_line_is_text():
-    assert query_at("/comp", is_first_line=False) is None
+def test_a_slash_on_a_later_line_names_a_skill():
+    assert query_at("/comp", is_first_line=False) == SkillQuery("comp", 0, "/")
+
+
+@pytest.mark.parametrize("line", ["!ls /rel", "!echo $rel"])
+def test_a_shell_command_has_paths_and_variables(line: str):
+    assert query_at(line, is_first_line=True, is_shell=True) is None
 
 
 @each_row(

@@ -18,7 +18,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
 from agent_tui.messages import JsonObject
 from agent_tui.providers.scripted.provider import Reply, call
-from agent_tui.tools.server_form import CANCELLED, DECLINED, Elicitation, FormField
+from agent_tui.tools.form import CANCELLED, DECLINED, Elicitation, FormField
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.prompt import draft_keeper
 from agent_tui.ui.prompt.draft_keeper import RESTORED, DraftKeeper

@@ -50,6 +50,13 @@ def test_hidden_files_are_there_only_when_asked_for():
     assert ".github/" in rank_paths(CATALOG, ".", 50)
 
 
+def test_what_builds_fill_comes_last():
+    catalog = PathCatalog.of(["__pycache__/main.pyc", "node_modules/a/main.js", "src/a/b/main.py"])
+    assert rank_paths(catalog, "main", 3)[0] == "src/a/b/main.py"
+    assert rank_paths(catalog, "", 9)[-1] == "node_modules/a/main.js"
+    assert rank_paths(catalog, "pycache", 1) == ("__pycache__/",)
+
+
 def test_names_nobody_can_write_are_left_out():
     catalog = PathCatalog.of(["a\udcff.py", "new\nline.py", 'quo"te.py', "größe 日本.py"])
     assert rank_paths(catalog, "", 9) == ("größe 日本.py",)

@@ -331,6 +331,7 @@ async def test_queued_messages_come_back_above_the_draft(pilot: Pilot[None], app
 async def test_a_shell_command_is_marked(pilot: Pilot[None], app: PromptApp):
     await write(pilot, "!ls")
     assert app.prompt.has_class("-shell")
+    assert str(app.prompt.query_one("#prompt-sign", Static).render()) == "$"
     await pilot.press("ctrl+u")
     await pilot.pause()
     assert not app.prompt.has_class("-shell")

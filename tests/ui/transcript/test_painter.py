@@ -232,6 +232,34 @@ def test_where_folded_lines_take_too_many_rows_each_is_cut_to_one():
     assert len(rows(long, 80, expanded=True)) > 10
 
 
+def test_a_folded_diff_shows_what_changed_rather_than_the_lines_around_it():
+    def hunk(start: int, *changed: str) -> str:
+        near = [f" line {n}" for n in range(start, start + 3)]
+        below = [f" line {n}" for n in range(start + 4, start + 7)]
+        old, new = (6 + sum(c[0] == sign for c in changed) for sign in "-+")
+        return "\n".join([f"@@ -{start},{old} +{start},{new} @@", *near, *changed, *below])
+
+    three = ("--- a.py", "+++ a.py", *(hunk(n, "-old", "+new") for n in (1, 21, 41)))
+    shown = rows(ToolBlock("1", "edit", "edit a.py", diff="\n".join(three)))
+    assert sum("- old" in row for row in shown) == sum("+ new" in row for row in shown) == 3
+    assert shown[-1].startswith("   … +")
+    assert len(shown) <= 14
+    first = ("--- a.py", "+++ a.py", hunk(1, *(f"+new {n}" for n in range(9)), *["-old"] * 9))
+    shown = rows(ToolBlock("1", "edit", "edit a.py", diff="\n".join(first)))
+    assert "+ new 0" in shown[1]
+    assert shown[-1] == "   … +13 lines · ctrl+o"
+
+
+@pytest.mark.parametrize("status", ["running", "ok"])
+def test_an_unfolded_call_shows_its_whole_command(status: ToolStatus):
+    script = "cat > /tmp/cmp.py <<'X'\nimport sys\nX\npython3 /tmp/cmp.py"
+    block = ToolBlock("1", "bash", " ".join(script.split()), status, command=script)
+    assert rows(block, 60)[1:] == []
+    assert rows(block, 60, expanded=True)[1:] == [f"   {line}" for line in script.split("\n")]
+    short = ToolBlock("1", "bash", "make all", status, command="make all")
+    assert len(rows(short, 60, expanded=True)) == 1
+
+
 def test_what_no_key_unfolds_names_no_key():
     output = "\n".join(f"line {n}" for n in range(5_000))
     shown = rows(ToolBlock("1", "read", "read x", "ok", output), expanded=True)

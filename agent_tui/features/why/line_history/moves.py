@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent_tui.features.why.line_history.changes import in_order_of_time
+from agent_tui.features.why.line_history.file_sessions import RecordedVersion
 from agent_tui.features.why.line_history.project import (
     FileHistory,
     UnrecordedMove,
@@ -16,7 +17,7 @@ from agent_tui.features.why.line_history.replay import digests_of, text_of
 from agent_tui.messages import AssistantMessage
 from agent_tui.safe_paths import follow_links, path_exists, path_from
 from agent_tui.sessions.entries import MessageEntry, milliseconds
-from agent_tui.sessions.lineage.known_session import KnownSession, RecordedVersion
+from agent_tui.sessions.lineage.known_session import KnownSession
 from agent_tui.tools.git.blame import Rename
 
 _LEAST_SIMILAR = 0.5

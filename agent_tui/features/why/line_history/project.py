@@ -10,8 +10,9 @@ from agent_tui.features.why.line_history.changes import (
     changes_of_file,
     in_order_of_time,
 )
+from agent_tui.features.why.line_history.file_sessions import FileSessions
 from agent_tui.sessions.file.kept_files import KeptFiles
-from agent_tui.sessions.lineage.known_session import KnownSession, SessionFinder
+from agent_tui.sessions.lineage.known_session import KnownSession
 
 Proof: TypeAlias = Literal["git", "same", "similar"]
 """How it is known that a file was moved or copied: git says so, or its content is the same as the
@@ -56,7 +57,7 @@ class FileHistory:
 
     path: Path
     changes: Sequence[RecordedChange]
-    finder: SessionFinder
+    finder: FileSessions
     sessions: Sequence[KnownSession]
     unread: tuple[Path, ...]
     start: str
@@ -86,7 +87,7 @@ class FileHistory:
 
 
 def read_file_history(
-    sessions: SessionFinder, path: Path, former: str = "", until_ms: int | None = None
+    sessions: FileSessions, path: Path, former: str = "", until_ms: int | None = None
 ) -> FileHistory:
     """Collect the changes of the file at `path` from all sessions that name it. Reads files.
 

@@ -22,9 +22,9 @@ from agent_tui.features.why.line_history.replay import (
     Unrecorded,
     replay_changes,
 )
-from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_paths import follow_links, path_from
 from agent_tui.sessions.replay.file_changes import NOT_PULLED
+from agent_tui.tools.files.opening import read_judged_file
 from agent_tui.tools.files.text_files import decode
 from agent_tui.tools.git.blame import Blame, Commit
 
@@ -112,16 +112,17 @@ def read_place(written: str, cwd: Path) -> LinePlace:
 
 
 def read_present(path: Path) -> str:
-    """The text of the file at `path`.
+    """The text of the file at `path`, which must have no links, as from `read_place`.
 
     Raises:
         UsageError: It cannot be read, is not text, or is too large to explain.
     """
     try:
-        if path.stat().st_size > _MOST_FILE_BYTES:
+        content = read_judged_file(path, _MOST_FILE_BYTES)
+        if content is None:
             limit = _MOST_FILE_BYTES // 1_000_000
             raise UsageError(f"{path} is larger than {limit} MB.", "Only smaller files are kept.")
-        file = decode(read_regular_file(path))
+        file = decode(content)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise UsageError(f"{path} cannot be read: {reason}.", "Give FILE:LINE.") from error
@@ -333,7 +334,7 @@ def _answer(status: Status, origins: Origins, history: FileHistory) -> str:
             return "A recorded change made this line."
         case "earlier":
             first = f"the first recorded change ({day_of(changes[0].entry.timestamp)})"
-            return f"Not known: the line was there before {first}."
+            return f"No session made this line: it was there before {first}."
         case "unknown" if Earlier() in origins and history.maybe:
             files = " or ".join(path_from(path, history.path.parent) for path in history.maybe)
             return f"Not known: the file may have been {files}, moved or copied without a record."

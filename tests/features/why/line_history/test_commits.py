@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.features.why.line_history.file_sessions import FileSessions
 from agent_tui.features.why.line_history.project import read_file_history
 from agent_tui.features.why.line_history.why import LinePlace, explain_lines
-from agent_tui.sessions.lineage.file_sessions import FileSessions
 from agent_tui.tools.git.blame import Blame
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.edited_file import EARLIER, EditedFile, Line

@@ -5,9 +5,9 @@ from itertools import product
 import pytest
 
 from agent_tui.features.why.line_history.kept_lines import lines_of
-from agent_tui.tools.apply_patch import FilePatch, Hunk
 from agent_tui.tools.call_edits import PatchedFile, Replacements, TextEdit
 from agent_tui.tools.edit import Replacement
+from agent_tui.tools.patch_format import FilePatch, Hunk
 
 LINES = [list(lines) for count in range(4) for lines in product("xy", repeat=count)]
 TEXTS = ["".join(f"{line}\n" for line in lines) for lines in LINES]

@@ -1,0 +1,119 @@
+"""What of the newest messages is not needed any more: exchanges, and lines of lists."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import chain, starmap
+
+from agent_tui.compaction.sections.commands import (
+    Runs,
+    covers_all,
+    is_check,
+    is_looking_around,
+    runs_of,
+)
+from agent_tui.compaction.sections.failures import has_failed
+from agent_tui.compaction.sections.history import announces_only
+from agent_tui.compaction.tiers.model import Unit
+from agent_tui.messages import AssistantMessage, ToolResultMessage
+from agent_tui.omissions import omission_mark
+from agent_tui.sessions.shell_files import programs_run
+
+_ANSWER_TOKENS = 80
+"""A longer answer to a change says more than that it was made."""
+
+_WORD, _NO_PROSE = re.compile(r"[\w.@+-]+"), re.compile(r"[_\d.]|[a-z][A-Z]")
+"""A word, and what makes it a path, an identifier, a number or a hash. As one pattern, they would
+take the square of the length of a long word."""
+
+_LISTED_LINES, _SHARED = 10, 1 / 3
+"""The least lines of a list; names that more of them have do not tell them apart."""
+
+
+def find_spent(
+    units: Sequence[Unit], left: Mapping[str, str], changes: Mapping[str, str], committed: int
+) -> Iterator[Unit]:
+    """The replies that can go with their results, the newest first.
+
+    All calls of such a reply are looks that showed what stands elsewhere; changes that their file
+    is shown with or that are committed, if the file was changed again or committed since; or checks
+    that passed, if they passed again or a commit came since. The newest call of each kind stays, as
+    it says how such things are done here, and so does a reply that says more than what comes next.
+
+    Args:
+        units: The messages before the newest exchange, oldest first.
+        left: What is left of outputs that were shortened, by entry.
+        changes: The file of each call whose change stands elsewhere, by the call's id.
+        committed: The position of the newest commit.
+    """
+    answers: dict[str, Unit] = {}
+    later: set[object] = set()
+    passed: list[Runs] = []
+    is_next_gone = False
+    for unit in reversed(units):
+        message = unit.message
+        if isinstance(message, ToolResultMessage):
+            answers[message.tool_call_id] = unit
+            continue
+        calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
+        spent: list[Unit] = []
+        for id in (call.id for call in reversed(calls)):
+            answer = answers.pop(id, None)
+            if answer is None or (output := answer.output) is None:
+                continue
+            path, command = changes.get(id, ""), output.action.command
+            kind = (output.action.tool, *starmap(_task, programs_run(command)))
+            is_again = unit.position < committed or path in later
+            is_needed = kind not in later or output.has_failed or bool(output.said)
+            if path:
+                is_short = answer.tokens <= _ANSWER_TOKENS
+                is_settled = is_again and (is_short or _is_pointer(left, answer))
+            elif is_check(command):
+                runs, has_passed = runs_of(command), not has_failed(output)
+                is_again |= any(covers_all(done, runs) for done in passed)
+                is_settled = is_again and has_passed
+                passed += [runs] * has_passed
+            else:
+                is_look = not command or is_looking_around(command)
+                is_settled = is_look and _is_pointer(left, answer)
+            spent += [answer] * (is_settled and not is_needed)
+            later |= {kind, path} - {""}
+        is_said = bool(message.text.strip()) and not announces_only(message.text)
+        is_next_gone = (bool(calls) or is_next_gone) and len(spent) == len(calls) and not is_said
+        is_next_gone &= isinstance(message, AssistantMessage)
+        yield from (*spent, unit) if is_next_gone else ()
+
+
+def _task(program: str, words: Sequence[str]) -> str:
+    """`program` with its first option or task: ``sed -n``, ``git status``."""
+    first = "".join(words[:1])
+    return f"{program} {first}" if first[:1] == "-" or first.isalpha() else program
+
+
+def _is_pointer(left: Mapping[str, str], answer: Unit) -> bool:
+    """Whether what is `left` of an answer only says where that stands."""
+    lines = {line for line in left.get(answer.entry_id, "-").split("\n") if line.strip()}
+    is_own = lines.isdisjoint(answer.message.text.split("\n"))
+    return is_own and all(line.startswith(("(", "[recall ")) for line in lines)
+
+
+def names_in(text: str) -> frozenset[str]:
+    """The names in `text`: of files, of parts of code, numbers and hashes."""
+    words = {*_WORD.findall(text)}
+    return frozenset(word.strip(".-") for word in words if _NO_PROSE.search(word))
+
+
+def lines_used(text: str, used: Set[str]) -> str:
+    """The first line of a list, and those with a name of their own that is among `used`.
+
+    A mark has the number of the others. The list stays as it is if that saves little.
+    """
+    lines = text.rstrip("\n").split("\n")
+    names = list(map(names_in, lines))
+    shared = Counter(chain.from_iterable(names))
+    used = {name for name in used if shared[name] <= _SHARED * len(lines)}
+    kept = [line for at, line in enumerate(lines) if not at or names[at] & used]
+    gone = len(lines) - len(kept)
+    if len(lines) < _LISTED_LINES or gone < len(lines) // 2:
+        return text
+    return "\n".join((*kept, omission_mark(f"{gone:,} lines")))

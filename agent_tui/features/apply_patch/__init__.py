@@ -1,0 +1,1 @@
+"""The `apply_patch` tool, for models trained on the V4A format."""

@@ -1,0 +1,1 @@
+"""The subcommand that compacts a session in a file."""

@@ -1,0 +1,15 @@
+"""What fills the context window: ``/context`` and ``agent-tui context``."""
+
+from agent_tui.feature import Feature, Subcommand
+
+FEATURE = Feature(
+    "context",
+    subcommands=(
+        Subcommand(
+            "context",
+            "print the messages a session would send to the model",
+            "agent_tui.features.context.subcommand",
+        ),
+    ),
+    brings={"agent_tui.commands": ("agent_tui.features.context.command:context",)},
+)

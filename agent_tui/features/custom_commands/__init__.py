@@ -1,0 +1,1 @@
+"""Slash commands from prompt files and skills."""

@@ -1,0 +1,1 @@
+"""Gemini's protocol, and both protocols of Vertex AI."""

@@ -1,0 +1,1 @@
+"""llama.cpp, a kind of model server."""

@@ -1,0 +1,1 @@
+"""LM Studio, a kind of model server."""

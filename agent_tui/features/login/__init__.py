@@ -1,0 +1,1 @@
+"""``agent-tui login`` and ``agent-tui logout``: sign-ins and stored keys."""

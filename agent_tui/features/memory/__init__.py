@@ -1,0 +1,1 @@
+"""Files of instructions: show, change and write them."""

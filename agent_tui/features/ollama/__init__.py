@@ -1,0 +1,1 @@
+"""Ollama, a kind of model server."""

@@ -1,0 +1,1 @@
+"""The subcommand that checks and lists permission rules."""

@@ -1,0 +1,1 @@
+"""The screen to pick a session from."""

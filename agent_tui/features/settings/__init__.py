@@ -1,0 +1,1 @@
+"""Settings to see and change: a screen, a command and a subcommand."""

@@ -1,0 +1,1 @@
+"""Tools and commands from files in the user's configuration folder."""

@@ -1,0 +1,1 @@
+"""The tree of a session's messages: go back, fork, label and mark."""

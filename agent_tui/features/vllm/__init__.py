@@ -1,0 +1,1 @@
+"""vLLM, a kind of model server."""

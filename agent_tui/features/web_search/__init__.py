@@ -1,0 +1,1 @@
+"""Searches of the web, by the model's provider or a search server of the user's."""
