@@ -17,7 +17,6 @@ from agent_tui.agent.guarded_part import make_parts, part_itself
 from agent_tui.agent.part import Part, abilities_of
 from agent_tui.agent.part_tools import ToolboxWithParts
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.session.branches import Branches
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.agent.session.opening import (
     choose_model,
@@ -78,8 +77,7 @@ class AgentRuntime:
         services: What all conversations share: settings, session store, trust, tools.
         planner: Plans compactions.
         sessions: Opens, forks, names and leaves sessions; holds the present conversation.
-        branches: Goes back to earlier entries of the present session.
-        files: Restores files to their state at such an entry.
+        files: Restores files to their state at an earlier entry.
         past: Reads the sessions that the present one continues.
         pending_approvals: Takes the answers to `ApprovalRequested`.
         network: Decides on connections that commands want.
@@ -128,7 +126,6 @@ class AgentRuntime:
             mode=mode,
         )
         self.network = make_network(self.pending_approvals, lambda: self.conversation)
-        self.branches = Branches(self.sessions, planner, self._background)
         self.files = FileRestorer(self.sessions)
 
     @property
@@ -250,14 +247,6 @@ class AgentRuntime:
         return self._write(
             lambda emit: run_user_command(self.conversation, command, in_context, emit)
         )
-
-    def go_back_with_summary(self, entry_id: str) -> AsyncGenerator[AgentEvent, None]:
-        """`Branches.go_back` as an activity that first summarizes the branch it leaves.
-
-        If there is nothing to summarize, it goes back anyway and says so. On abort, or if
-        the summary cannot be written, the conversation stays where it was.
-        """
-        return self._run(lambda emit: self.branches.go_back_with_summary(entry_id, emit))
 
     async def ask_aside(self, question: str) -> str:
         """Ask a question beside the conversation, also during a turn; returns the model's answer.
@@ -446,13 +435,14 @@ class AgentRuntime:
     ) -> AsyncGenerator[AgentEvent, None]:
         """Run an activity that writes to the session."""
         self.sessions.prepare_to_write()
-        async with aclosing(self._run(work)) as events:
+        async with aclosing(self.run(work)) as events:
             async for event in events:
                 yield event
 
-    async def _run(
+    async def run(
         self, work: Callable[[Emit], Awaitable[object]]
     ) -> AsyncGenerator[AgentEvent, None]:
+        """Run an activity that checks itself whether it may write to the session."""
         if self._activity is not None:
             raise AgentTuiError("Something is already running.", "{stop}")
 

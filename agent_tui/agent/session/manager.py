@@ -282,6 +282,10 @@ class SessionManager:
         log = self.conversation.log
         return join_trees(snapshot(log), log.leaf_id, self._past)
 
+    async def whole_tree(self) -> JoinedTree:
+        """The present session joined with all that it was compacted from."""
+        return await asyncio.to_thread(lambda: list(self.trees())[-1])
+
     async def open_earlier(self, place: ContinuationPoint) -> SessionLog:
         """Open the session of `place`, from which the present one was compacted, for writing.
 

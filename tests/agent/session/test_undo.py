@@ -13,6 +13,7 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session import undo
 from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import CompactionFinished, Notice, SessionChanged, TurnFinished
+from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.scripted.provider import Reply
@@ -343,6 +344,6 @@ async def test_marks_made_after_a_compaction_are_there_once_it_is_undone(stage: 
         for entry in reversed(runtime.conversation.log.path_entries())
         if isinstance(entry, MessageEntry) and entry.message.text == "Fine."
     )
-    await runtime.branches.mark(newest, "drop")
+    await Branches(runtime).mark(newest, "drop")
     await runtime.sessions.undo_compaction()
     assert read_marks(runtime.conversation.log.path_entries()).by_id == {newest: "drop"}

@@ -22,6 +22,7 @@ from agent_tui.events import (
 from agent_tui.features.loops.plan import LoopPlan, parse_loop
 from agent_tui.features.loops.scopes import ScopeState, scope_state
 from agent_tui.features.tour.replies import demo_reply
+from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRequest, ProviderError
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
@@ -296,7 +297,7 @@ async def test_a_crash_in_a_round_leaves_a_loop_that_the_next_message_ends(stage
     runtime = stage.runtime(Model().provider)
     await collect(run_loop(runtime, PLAN))
     steps = [e.id for e in runtime.conversation.log.path_entries() if e.type == "custom"]
-    await runtime.branches.go_back(steps[1])  # the second round has just begun
+    await Branches(runtime).go_back(steps[1])  # the second round has just begun
     events = await collect(runtime.submit("What now?"))
     assert only(events, ScopeLeft) == ScopeLeft(only(events, ScopeLeft).entry_id, LABEL)
     assert scope_state(runtime.conversation.log.path_entries()) == ScopeState()
