@@ -132,7 +132,7 @@ _ELSEWHERE = {
     "agent_tui/secret_text.py": "a file of the package",
     "agent_tui/providers/transport/cloud_auth.py": "named by the person",
     "agent_tui/providers/table.py": "a file of a package",
-    "agent_tui/sessions/export/formats.py": "a file of the package",
+    "agent_tui/features/export/documents.py": "a file of the package",
     "agent_tui/text_editor.py": "in a folder of its own",
     "agent_tui/tools/processes/keeper_process.py": "/proc",
     "agent_tui/tools/processes/output.py": "made by the program",

@@ -1,4 +1,4 @@
-"""Sessions: leave one, open one, name it and export it."""
+"""Sessions: leave one, open one, and name it."""
 
 import asyncio
 import os
@@ -15,13 +15,10 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session.manager import TAKEN_OVER
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Listing, Question
-from agent_tui.commands.core.plugin_kinds import EXPORTS
 from agent_tui.commands.core.short_words import count_text, task_title
 from agent_tui.commands.trust import ask_about_workspace
 from agent_tui.errors import AgentTuiError
-from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.export.formats import export_target, write_export
 from agent_tui.sessions.file.writer import RunningSession, SessionState, SessionStatus
 from agent_tui.sessions.importers.discovery import foreign_agents, foreign_sessions
 from agent_tui.sessions.importers.import_session import import_session
@@ -125,35 +122,6 @@ async def name(front: Front, argument: str) -> None:
     wanted = printable_line(argument)
     front.show_events(front.runtime.sessions.rename(wanted))
     front.say(f"Session named: {wanted}")
-
-
-@command(
-    lambda plugins: f"[{'|'.join(form.name for form in plugins.of(EXPORTS))}] [path]",
-    completions=lambda front: tuple(
-        Completion(form.name, form.about) for form in front.services.plugins.of(EXPORTS)
-    ),
-    takes_path=True,
-)
-async def export(front: Front, argument: str) -> None:
-    """Export the conversation to a file."""
-    log = front.runtime.conversation.log
-    if not log.entries:
-        front.say("Nothing to export yet.", "warning")
-        return
-    try:
-        formats = front.services.plugins.of(EXPORTS)
-        form, path = export_target(argument, log, front.runtime.conversation.cwd, formats)
-    except OSError as error:
-        front.say(f"Cannot use {argument} as a path: {error.strerror}.", "error")
-        return
-    try:
-        await asyncio.to_thread(write_export, form, path, log, secret_values(os.environ))
-    except FileExistsError:
-        front.say(f"{path} already exists. Choose another name.", "error")
-    except OSError as error:
-        front.say(f"Cannot write {path}: {error.strerror}.", "error")
-    else:
-        front.say(f"Exported to {path}")
 
 
 # Picking one
