@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agent_tui.commands.compaction import KeepingChoice, keeping_choice
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Front, Page, PageSection, Row
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.errors import AgentTuiError
+from agent_tui.features.context.compact import keeping_choice
 from agent_tui.features.context.contents import (
     FREED_HEADING,
     PART_LABELS,
@@ -21,6 +21,8 @@ from agent_tui.features.context.contents import (
 
 if TYPE_CHECKING:  # a run without the screen imports no Textual
     from textual.screen import Screen
+
+    from agent_tui.ui.screens.modal import FollowUp
 
 
 @command()
@@ -38,18 +40,18 @@ class ContextPage:
     Attributes:
         shown: The contents.
         load_preview: Counts what a compaction would free; takes a moment.
-        choice: Lets the user decide what is kept; None while the agent works.
+        choose: Lets the user decide what is kept; None while the agent works.
     """
 
     shown: ContextMap
     load_preview: Callable[[], Awaitable[CompactionPreview]]
-    choice: KeepingChoice | None = None
+    choose: "FollowUp | None" = None
 
-    def make_screen(self) -> "Screen[None]":
+    def make_screen(self) -> "Screen[FollowUp]":
         """The screen, which leads to the choice."""
         from agent_tui.features.context.screen import ContextScreen
 
-        return ContextScreen(self.shown, self.load_preview, self.choice)
+        return ContextScreen(self.shown, self.load_preview, self.choose)
 
     async def page(self) -> Page:
         """Tokens of each kind, what each tier would free, the largest messages."""

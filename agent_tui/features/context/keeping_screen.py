@@ -1,4 +1,4 @@
-"""Screens of a compaction: a preview, and the choice of what it keeps."""
+"""Screens of a compaction: a preview, and what leads to the choice of what it keeps."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,16 +11,40 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Static
 
-from agent_tui.commands.compaction import PREVIEW_TITLE, PreviewPage
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.proposal import Decision, PieceMark, Proposal
 from agent_tui.errors import AgentTuiError
+from agent_tui.features.context.compact import PREVIEW_TITLE, PreviewPage
 from agent_tui.providers.client import OnProgress
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.chat.lines_above_prompt import ActivityLine, ActivityState
 from agent_tui.ui.parts import KeysLine
-from agent_tui.ui.screens.modal import LeadingScreen, section_widgets
+from agent_tui.ui.screens.modal import FollowUp, ReadingScreen, section_widgets
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
+
+
+class LeadingScreen(ReadingScreen):
+    """A page about compactions from which one can go on to what a compaction keeps.
+
+    Args:
+        choose: Lets the user decide what is kept; None while the agent works.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "choose", "Choose what is kept")]
+
+    def __init__(self, choose: FollowUp | None) -> None:
+        super().__init__()
+        self._choose = choose
+
+    @property
+    def choose_hint(self) -> str:
+        """The key, for the line of keys; empty if it does nothing."""
+        return "m choose what is kept · " if self._choose is not None else ""
+
+    def action_choose(self) -> None:
+        """Close, and continue with the choice."""
+        if self._choose is not None:
+            self.dismiss(self._choose)
 
 
 class PreviewScreen(LeadingScreen):
@@ -30,10 +54,14 @@ class PreviewScreen(LeadingScreen):
         page: Computes the preview.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "preview.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = [
+        "../../ui/screens/modal.tcss",
+        "../../ui/screens/page.tcss",
+        "preview.tcss",
+    ]
 
     def __init__(self, page: PreviewPage) -> None:
-        super().__init__(page.choice)
+        super().__init__(page.choose)
         self._page = page
 
     def compose(self) -> ComposeResult:
