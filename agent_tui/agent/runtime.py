@@ -29,7 +29,8 @@ from agent_tui.agent.turn.command_network import CommandNetwork
 from agent_tui.agent.turn.limit_wait import LimitWait, stop_wait, wait_to_continue
 from agent_tui.agent.turn.pending_approvals import PendingApprovals, close_walls
 from agent_tui.agent.turn.pins import PinKeeper
-from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
+from agent_tui.agent.turn.tool_calls import ToolRunner
+from agent_tui.agent.turn.tool_services import ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
 from agent_tui.agent.turn.user_message import NewMessage, NoteToModel
