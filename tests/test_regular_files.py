@@ -130,7 +130,7 @@ _ELSEWHERE = {
     "agent_tui/installation.py": "a file of a package",
     "agent_tui/features/local/pull.py": "what was just fetched",
     "agent_tui/secret_text.py": "a file of the package",
-    "agent_tui/providers/transport/cloud_auth.py": "named by the person",
+    "agent_tui/features/google/account.py": "named by the person",
     "agent_tui/providers/table.py": "a file of a package",
     "agent_tui/features/export/documents.py": "a file of the package",
     "agent_tui/text_editor.py": "in a folder of its own",
