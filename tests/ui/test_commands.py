@@ -105,7 +105,7 @@ async def test_esc_stops_a_side_question_and_says_so(tmp_path: Path, beside_a_tu
             await ui.send("go")
         await ui.write("/btw which language?")
         await ui.pilot.press("enter")
-        await ui.until(lambda: ui.app.controller.runtime.is_asked_aside)
+        await ui.until(lambda: ui.app.controller.runtime.is_busy_beside)
         await ui.pilot.press("escape")
         told = "Stopped before this was answered: which language?"
         await ui.until(lambda: told in ui.notices)
