@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.agent.session.earlier import open_known
 from agent_tui.agent.session.manager import TAKEN_OVER
-from agent_tui.agent.session.undo import open_known
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.commands.core.plugin_kinds import IMPORTERS, TOOLS
 from agent_tui.commands.sessions import PickableSessions

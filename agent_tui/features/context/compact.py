@@ -14,6 +14,7 @@ from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.strategies.registry import strategy_descriptions, unknown_strategy
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import SessionChanged
+from agent_tui.features.context.undo import undo_compaction
 from agent_tui.providers.client import OnProgress
 from agent_tui.sessions.entries import Ledger
 from agent_tui.tokens import ContextUsage
@@ -131,7 +132,7 @@ async def _preview(front: Front, words: Sequence[str]) -> None:
 async def uncompact(front: Front, _argument: str) -> None:
     """Undo the last compaction."""
     try:
-        events = await front.runtime.sessions.undo_compaction()
+        events = await undo_compaction(front.runtime)
     except AgentTuiError as error:
         front.say(str(error), "warning")
         return

@@ -21,6 +21,7 @@ from agent_tui.events import (
     ToolStarted,
     TurnFinished,
 )
+from agent_tui.features.context.undo import undo_compaction
 from agent_tui.features.hooks.feature import FEATURE
 from agent_tui.features.hooks.part import HooksPart
 from agent_tui.providers.scripted.provider import Reply, call
@@ -507,7 +508,7 @@ async def test_what_was_kept_goes_with_the_compaction_that_is_undone(stage):
     assert hook_texts(runtime) == []
     await collect(runtime.compact())
     assert len(hook_texts(runtime)) == 1
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert hook_texts(runtime) == []
 
 

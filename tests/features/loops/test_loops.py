@@ -19,6 +19,7 @@ from agent_tui.events import (
     ScopeProgress,
     TurnFinished,
 )
+from agent_tui.features.context.undo import undo_compaction
 from agent_tui.features.export.documents import MARKDOWN
 from agent_tui.features.loops.plan import LoopPlan, parse_loop
 from agent_tui.features.loops.scopes import ScopeState, scope_state
@@ -151,11 +152,11 @@ async def test_undoing_brings_the_very_same_context_back(stage: Stage):
         : runtime.conversation.log.path_entries().index(pending) + 1
     ]
     assert context_bytes(runtime.conversation.log.path_entries()) != context_bytes(before)
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert context_bytes(runtime.conversation.log.path_entries()) == context_bytes(before)
     assert scope_state(runtime.conversation.log.path_entries()) == ScopeState()
     with pytest.raises(AgentTuiError, match="Nothing to undo"):
-        await runtime.sessions.undo_compaction()
+        await undo_compaction(runtime)
 
 
 async def test_the_next_round_of_a_loop_sees_the_ones_before(stage: Stage):

@@ -19,6 +19,7 @@ from agent_tui.events import (
     ToolFinished,
     WentBack,
 )
+from agent_tui.features.context.undo import undo_compaction
 from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import ImageContent, TextContent, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
@@ -383,7 +384,7 @@ async def test_undoing_a_compaction_in_a_fork_leads_to_the_session_before_it(sta
     await Branches(runtime).fork()
     await Branches(runtime).fork()
     await collect(runtime.submit("And now?"))
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert runtime.conversation.log.path == first
     assert sent(runtime) == [*whole, "And now?", LONG.text]
 
@@ -434,7 +435,7 @@ async def test_a_read_only_session_shows_its_history_and_takes_nothing(stage: St
     for step in (
         Branches(reader).go_back(entry),
         Branches(reader).label(entry, "x"),
-        reader.sessions.undo_compaction(),
+        undo_compaction(reader),
     ):
         with pytest.raises(SessionError, match=r"open read-only.*/fork"):
             await step

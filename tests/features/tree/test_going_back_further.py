@@ -8,6 +8,7 @@ import pytest
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import SessionError
 from agent_tui.events import BranchSummaryProgress, Notice, SessionChanged, WentBack
+from agent_tui.features.context.undo import undo_compaction
 from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.context import build_context
@@ -274,7 +275,7 @@ async def test_a_session_that_was_gone_on_with_has_that_as_a_branch_beside_the_c
 
 async def test_compacting_after_an_uncompact_keeps_each_message_once(stage: Stage):
     runtime = await chain(stage)
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     await collect(runtime.compact())
     tree = await runtime.sessions.whole_tree()
     assert said(tree.path).count("Last of 2.") == 1
