@@ -52,7 +52,7 @@ _CALLERS = (
     ("The conversation and the runtime.", ("conversation.py", "runtime.py")),
     ("Pins and compactions.", ("turn/pins.py", "compaction/compactor.py")),
     ("Files that go back are kept beside the session.", ("turn/file_keeper.py",)),
-    ("The last writers: undo, forks, changes.", ("session/manager.py", "session/branches.py")),
+    ("The last writers: undo, forks, changes.", ("session/manager.py", "session/restoring.py")),
     ("Commands you type are written, too.", ("turn/user_command.py", "services.py")),
 )
 _TOOLS = (

@@ -92,7 +92,6 @@ def _escape(text: str) -> str:
 MARKDOWN: Final = ExportFormat(
     "md", ".md", "Markdown", lambda session: to_markdown(session.document)
 )
-"""The default, as the first of `feature.FEATURE`."""
-
+"""The default: the first format of the feature."""
 
 HTML: Final = ExportFormat("html", ".html", "a web page", lambda session: to_html(session.document))

@@ -13,6 +13,7 @@ from agent_tui.features.sandbox.git_replacements import (
     is_replacement,
     without_replacements,
 )
+from agent_tui.features.sandbox.git_settings import find_doubts, settings_in
 from agent_tui.safe_paths import is_file, is_folder, is_link, real_path
 from agent_tui.tools.files.folder_entries import entries_in
 from agent_tui.tools.git.places import (
@@ -33,10 +34,8 @@ from agent_tui.tools.git.settings import (
     WORK_TREE,
     ControlKind,
     decode,
-    find_doubts,
     lines_of,
     odd_settings,
-    settings_in,
     values_in,
 )
 
