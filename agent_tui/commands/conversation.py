@@ -1,8 +1,5 @@
-"""The running conversation: its turn, queue, tools and output."""
+"""The running conversation: its turn, queue and output."""
 
-from collections.abc import Sequence
-
-from agent_tui.agent.part import offered_tools
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import (
     Front,
@@ -10,10 +7,9 @@ from agent_tui.commands.core.front import (
     PageSection,
     has_model,
 )
-from agent_tui.messages import BashExecutionMessage, ToolResultMessage, ToolSpec
+from agent_tui.messages import BashExecutionMessage, ToolResultMessage
 from agent_tui.safe_text import safe_output
 from agent_tui.sessions.entries import MessageEntry
-from agent_tui.tools.selection import select_tools
 
 
 @command()
@@ -42,24 +38,6 @@ async def retry(front: Front, _argument: str) -> None:
 
 
 @command()
-async def tools(front: Front, _argument: str) -> None:
-    """List the model's tools."""
-    runtime = front.runtime
-    offered = runtime.conversation.prompt.tools
-    tokens = runtime.services.counter.count_tools(offered)
-    model = runtime.conversation.model_info
-    model_id = runtime.conversation.model.model_id
-    is_planning = runtime.conversation.permissions.mode == "plan"
-    specs = offered_tools(
-        runtime.parts,
-        select_tools(runtime.services.toolbox.specs, model_id, is_planning=is_planning),
-        model.window,
-        is_planning=is_planning,
-    )
-    await front.show(tools_page(offered, specs, tokens))
-
-
-@command()
 async def output(front: Front, _argument: str) -> None:
     """Show the last output in full."""
     for entry in reversed(front.runtime.conversation.log.path_entries()):
@@ -75,25 +53,3 @@ async def output(front: Front, _argument: str) -> None:
         await front.show(Page(f"Output of {title}", (PageSection("", rows),)))
         return
     front.say("No output yet.")
-
-
-def tools_page(offered: Sequence[ToolSpec], specs: Sequence[ToolSpec], tokens: int) -> Page:
-    """The tools on offer, and those of `specs` that do not fit the model's window.
-
-    Each with the first sentence of its full description. `tokens` is the size of those on offer.
-    """
-    names = {spec.name for spec in offered}
-    rows = [(spec.name, _first_sentence(spec.description)) for spec in specs]
-    has = tuple(row for row in rows if row[0] in names)
-    left_out = tuple(row for row in rows if row[0] not in names)
-    sections = [PageSection("", has)]
-    if left_out:
-        sections.append(PageSection("Left out: the model's context window is too small", left_out))
-    title = f"The model's tools · about {tokens:,} tokens per request"
-    return Page(title, tuple(sections))
-
-
-def _first_sentence(text: str) -> str:
-    line = " ".join(text.strip().partition("\n\n")[0].split())
-    sentence, dot, _ = line.partition(". ")
-    return sentence + dot.strip()

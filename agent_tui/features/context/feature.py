@@ -14,6 +14,7 @@ FEATURE = Feature(
     brings={
         "agent_tui.commands": (
             "agent_tui.features.context.command:context",
+            "agent_tui.features.context.command:tools",
             "agent_tui.features.context.compact:compact",
             "agent_tui.features.context.compact:uncompact",
         )
