@@ -21,12 +21,12 @@ from agent_tui.features.local.pull_screen import PullBar, PullScreen
 from agent_tui.features.review.comments import comment_entry, comment_on
 from agent_tui.features.review.screen import ReviewScreen
 from agent_tui.features.review.view import ReviewView
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.features.tree.diff_screen import DiffScreen
 from agent_tui.messages import Cost, ToolCall, Usage, UserMessage
 from agent_tui.permissions.rule_book import UnreadRules
 from agent_tui.providers.accounts import own_accounts
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ProviderError
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,

@@ -6,9 +6,9 @@ import pytest
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.commands.sessions import age
 from agent_tui.features.session_picker.screen import SessionPicker
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.listing import ListingScreen, ModelPicker, ThemePicker
 from agent_tui.ui.screens.modal import PageRow, PageScreen
 from agent_tui.ui.screens.picker import PickerRow, RowList, search_rows

@@ -8,7 +8,7 @@ import pytest
 from textual import events
 
 from agent_tui.config import Settings
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.ui.chat.lines_above_prompt import ActivityLine
 from agent_tui.ui.status.notifier import LONG_TURN_S
 from agent_tui.ui.status.status_line import status_line

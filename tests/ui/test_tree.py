@@ -11,11 +11,11 @@ from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.features.tree.branches import Branches
 from agent_tui.features.tree.rows import MessageTree, TreeRow
 from agent_tui.features.tree.screen import TreeScreen, preview_blocks, preview_head, row_content
 from agent_tui.messages import AssistantMessage, ImageContent, TextContent, UserMessage
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.lineage.joined import labels_of
 from agent_tui.ui.controller import GO_BACK_WITHIN_S

@@ -11,9 +11,9 @@ from agent_tui.config import CompactionSettings
 from agent_tui.events import CompactionFailed, CompactionFinished, Notice, TurnFinished
 from agent_tui.features.context.contents import cache_text
 from agent_tui.features.context.undo import undo_compaction
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.entries import CompactionEntry
 from tests.support.compaction_ways import SUMMARY, Waits, talk
 from tests.support.runtime import Stage, collect, of_kind, only

@@ -19,8 +19,8 @@ from agent_tui.events import (
 )
 from agent_tui.features.context.undo import undo_compaction
 from agent_tui.features.strategies.hybrid import SYSTEM_PROMPT
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import report_of

@@ -20,9 +20,9 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.features.context.undo import undo_compaction
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import ToolResultMessage, Usage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry, MessageEntry
 from agent_tui.sessions.replay.changes import report_of

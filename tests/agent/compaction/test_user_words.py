@@ -8,10 +8,10 @@ from pydantic import JsonValue
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.events import AgentEvent, ApprovalRequested, CompactionFinished
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import MessageEntry
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, only
 

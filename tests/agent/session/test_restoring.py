@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, CompactionFailed, Notice
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import ToolCall
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Entry, Header, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, folder_of
 from agent_tui.sessions.lineage.chain import snapshot

@@ -7,10 +7,10 @@ import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.events import Notice
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.sessions.replay.notes import JOBS_ENDED
 from tests.support.patience import PATIENCE_S

@@ -19,9 +19,9 @@ from agent_tui.events import (
     ToolFinished,
     TurnFinished,
 )
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import JsonObject
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tools.base import ToolContext, ToolOutput
 from agent_tui.tools.bash import BashArguments, BashTool

@@ -8,9 +8,9 @@ from agent_tui.agent.session.spending import spending_of
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import TurnFinished
 from agent_tui.features.aside.question import ask_aside
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import Cost, Usage
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.runtime import Stage, collect, only, roles
 
 SPENT = Usage(input=100, output=10, cost=Cost(total=0.25))

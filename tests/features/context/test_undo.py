@@ -14,10 +14,10 @@ from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import CompactionFinished, Notice, SessionChanged, TurnFinished
 from agent_tui.features.context import undo
 from agent_tui.features.context.undo import undo_compaction
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRef, ModelRequest
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Header, MessageEntry
 from agent_tui.sessions.importers.formats import read_foreign

@@ -24,7 +24,7 @@ from agent_tui.events import (
 from agent_tui.features.context.undo import undo_compaction
 from agent_tui.features.hooks.feature import FEATURE
 from agent_tui.features.hooks.part import HooksPart
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.tools.processes.keeper import ProcessKeeper

@@ -24,10 +24,10 @@ from agent_tui.features.export.documents import MARKDOWN
 from agent_tui.features.loops.plan import LoopPlan, parse_loop
 from agent_tui.features.loops.scopes import ScopeState, scope_state
 from agent_tui.features.tour.replies import demo_reply
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.export.formats import export_text
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopePending, mark_of

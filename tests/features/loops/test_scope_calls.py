@@ -19,8 +19,8 @@ from agent_tui.events import (
 from agent_tui.features.context.undo import undo_compaction
 from agent_tui.features.loops.plan import LoopPlan
 from agent_tui.features.loops.scopes import ScopeState, scope_state
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.replay.scope_entries import ScopeExit, mark_of
 from tests.features.loops.running import run_loop

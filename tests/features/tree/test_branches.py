@@ -20,10 +20,10 @@ from agent_tui.events import (
     WentBack,
 )
 from agent_tui.features.context.undo import undo_compaction
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import ImageContent, TextContent, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import BranchSummaryEntry, MessageEntry
 from agent_tui.sessions.lineage.joined import labels_of
 from agent_tui.sessions.log import SessionLog

@@ -10,10 +10,10 @@ from typing import cast
 import pytest
 
 from agent_tui.errors import UsageError
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.features.tree.branches import Branches
 from agent_tui.features.why.subcommand import run_command
 from agent_tui.messages import JsonObject
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.trees import WorkTrees

@@ -17,9 +17,9 @@ from agent_tui.events import (
 )
 from agent_tui.features.context.undo import undo_compaction
 from agent_tui.features.strategies.agent.actions import TOOLS
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry
 from agent_tui.sessions.replay.changes import report_of
