@@ -207,7 +207,7 @@ class PreviewPage:
         """The page, which leads to the choice."""
         from agent_tui.features.context.keeping_screen import PreviewScreen
 
-        return PreviewScreen(self)
+        return PreviewScreen(PREVIEW_TITLE, self.page, self.choose)
 
     async def page(self) -> Page:
         """The sizes, what is removed, and what stays."""

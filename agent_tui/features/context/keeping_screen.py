@@ -11,10 +11,10 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Static
 
+from agent_tui.commands.core.front import Page
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.proposal import Decision, PieceMark, Proposal
 from agent_tui.errors import AgentTuiError
-from agent_tui.features.context.compact import PREVIEW_TITLE, PreviewPage
 from agent_tui.providers.client import OnProgress
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.chat.lines_above_prompt import ActivityLine, ActivityState
@@ -51,7 +51,9 @@ class PreviewScreen(LeadingScreen):
     """Counts while it is open already, then shows the outcome. Writes nothing.
 
     Args:
-        page: Computes the preview.
+        title: Its heading while it counts.
+        load: Computes the preview.
+        choose: As for `LeadingScreen`.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = [
@@ -60,14 +62,17 @@ class PreviewScreen(LeadingScreen):
         "preview.tcss",
     ]
 
-    def __init__(self, page: PreviewPage) -> None:
-        super().__init__(page.choose)
-        self._page = page
+    def __init__(
+        self, title: str, load: Callable[[], Awaitable[Page]], choose: FollowUp | None
+    ) -> None:
+        super().__init__(choose)
+        self._heading = title
+        self._load = load
 
     def compose(self) -> ComposeResult:
         """The frame, with a line about the counting."""
         with VerticalScroll(id="page", classes="frame", can_focus=False):
-            yield Static(PREVIEW_TITLE, id="page-title", markup=False)
+            yield Static(self._heading, id="page-title", markup=False)
             yield ActivityLine(time.monotonic)
             keys = f"↑↓ scroll · {self.choose_hint}/compact summarises · esc close"
             yield KeysLine(keys, id="page-keys")
@@ -80,7 +85,7 @@ class PreviewScreen(LeadingScreen):
 
     async def _count(self) -> None:
         try:
-            page = await self._page.page()
+            page = await self._load()
         except AgentTuiError as error:
             found = [Static(safe_text(str(error)), classes="preview-note", markup=False)]
         else:
