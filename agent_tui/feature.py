@@ -100,8 +100,8 @@ class Feature(NamedTuple):
 
     The features of plugins have no `options`, `options_module`, `around`, `completions`,
     `shell_answer`, `front`, `wires`, `caller`, `local_models`, `server_kinds`, `accounts`,
-    `key_pages`, `adapters`, `settings`, `pickers` and `prompt_modes`: these are used before plugins
-    are loaded. Nor have they `tool_servers`, a `sandbox` or `command_finders`.
+    `key_pages`, `adapters`, `settings`, `pickers`, `prompt_modes` and `screen_watcher`: these are
+    used before plugins are loaded. Nor have they `tool_servers`, a `sandbox` or `command_finders`.
 
     A named tuple, because every start makes all of them: a dataclass takes 3 ms to make.
 
@@ -147,6 +147,8 @@ class Feature(NamedTuple):
         pickers: Screens to pick from, by the class of the `Pickable`: functions of it and of the
             screen's front (``ui/front.py``).
         prompt_modes: Modes of the prompt's text field (``ui/prompt/modes.py``).
+        screen_watcher: What learns what happens on the screen, for example to notify the user: a
+            class, a `ScreenWatcher` (``ui/watchers.py``).
         command_finders: Functions that make what finds commands while the program runs, such as
             those of files: a `CommandFinder` each, from a `FinderHost`
             (``commands/core/found_commands.py``).
@@ -181,6 +183,7 @@ class Feature(NamedTuple):
     settings: str = ""
     pickers: Mapping[str, str] = MappingProxyType({})
     prompt_modes: tuple[str, ...] = ()
+    screen_watcher: str = ""
     command_finders: tuple[str, ...] = ()
     checks: tuple[FeatureCheck, ...] = ()
     part: str = ""

@@ -19,9 +19,9 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.features.hooks.files import read_hook_file
 from agent_tui.features.local.gguf import read_gguf
 from agent_tui.features.mcp.server_files import read_server_file
+from agent_tui.features.session_picker.newest_entries import newest_entries
 from agent_tui.permissions.trust import TrustFile
 from agent_tui.regular_files import NotRegularFileError, open_regular_file, read_regular_file
-from agent_tui.sessions.file.chunks import newest_entries
 from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.importers.formats import detect_format
 from agent_tui.sessions.listing import read_summary
@@ -130,9 +130,9 @@ _ELSEWHERE = {
     "agent_tui/installation.py": "a file of a package",
     "agent_tui/features/local/pull.py": "what was just fetched",
     "agent_tui/secret_text.py": "a file of the package",
-    "agent_tui/providers/transport/cloud_auth.py": "named by the person",
+    "agent_tui/features/google/account.py": "named by the person",
     "agent_tui/providers/table.py": "a file of a package",
-    "agent_tui/sessions/export/formats.py": "a file of the package",
+    "agent_tui/features/export/documents.py": "a file of the package",
     "agent_tui/text_editor.py": "in a folder of its own",
     "agent_tui/tools/processes/keeper_process.py": "/proc",
     "agent_tui/tools/processes/output.py": "made by the program",

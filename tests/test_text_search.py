@@ -1,9 +1,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_tui.features.recall.terms import TermSet
 from agent_tui.text_search import (
     SmartCaseText,
-    TermSet,
     fold,
     lower_in_place,
     place_before_folding,

@@ -1,7 +1,7 @@
 """One conversation: the only writer of its session log, and the interface for front ends."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,6 @@ from agent_tui.agent.guarded_part import make_parts, part_itself
 from agent_tui.agent.part import Part, abilities_of
 from agent_tui.agent.part_tools import ToolboxWithParts
 from agent_tui.agent.services import RuntimeServices
-from agent_tui.agent.session.branches import Branches
 from agent_tui.agent.session.manager import SessionManager
 from agent_tui.agent.session.opening import (
     choose_model,
@@ -30,7 +29,8 @@ from agent_tui.agent.turn.command_network import CommandNetwork
 from agent_tui.agent.turn.limit_wait import LimitWait, stop_wait, wait_to_continue
 from agent_tui.agent.turn.pending_approvals import PendingApprovals, close_walls
 from agent_tui.agent.turn.pins import PinKeeper
-from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
+from agent_tui.agent.turn.tool_calls import ToolRunner
+from agent_tui.agent.turn.tool_services import ToolServices
 from agent_tui.agent.turn.turn import Turn
 from agent_tui.agent.turn.user_command import run_user_command
 from agent_tui.agent.turn.user_message import NewMessage, NoteToModel
@@ -48,17 +48,15 @@ from agent_tui.events import (
 )
 from agent_tui.messages import ImageContent, Job, JsonObject, ThinkingLevel, UserMessage
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.client import OnProgress, RequestTracker, ignore_usage
-from agent_tui.safe_text import printable_line
-from agent_tui.secret_text import mask_values
+from agent_tui.providers.client import OnProgress
 from agent_tui.sessions.file.writer import SessionState
 from agent_tui.sessions.lineage.chain import PastSessions, ProjectSessions, SessionChain
 from agent_tui.sessions.log import SessionLog
-from agent_tui.sessions.replay.notes import AgentRun
 from agent_tui.sessions.replay.pins import pin_of, unpin_entry
 from agent_tui.tools.form import CANCELLED, Elicitation, FormFiller
 
 PartT = TypeVar("PartT", bound=Part)
+ResultT = TypeVar("ResultT")
 
 _LEFT_UNDONE = "The work of a feature ended without a result."
 
@@ -78,8 +76,7 @@ class AgentRuntime:
         services: What all conversations share: settings, session store, trust, tools.
         planner: Plans compactions.
         sessions: Opens, forks, names and leaves sessions; holds the present conversation.
-        branches: Goes back to earlier entries of the present session.
-        files: Restores files to their state at such an entry.
+        files: Restores files to their state at an earlier entry.
         past: Reads the sessions that the present one continues.
         pending_approvals: Takes the answers to `ApprovalRequested`.
         network: Decides on connections that commands want.
@@ -105,7 +102,7 @@ class AgentRuntime:
     ) -> None:
         self._activity: Activity | None = None
         self._fill_form: FormFiller | None = None
-        self._asides: set[asyncio.Task[str]] = set()
+        self._beside: set[asyncio.Task[object]] = set()
         self.aborts = 0
         self._emit: Emit | None = None
         self._untold: list[Notice] = []
@@ -128,7 +125,6 @@ class AgentRuntime:
             mode=mode,
         )
         self.network = make_network(self.pending_approvals, lambda: self.conversation)
-        self.branches = Branches(self.sessions, planner, self._background)
         self.files = FileRestorer(self.sessions)
 
     @property
@@ -251,52 +247,38 @@ class AgentRuntime:
             lambda emit: run_user_command(self.conversation, command, in_context, emit)
         )
 
-    def go_back_with_summary(self, entry_id: str) -> AsyncGenerator[AgentEvent, None]:
-        """`Branches.go_back` as an activity that first summarizes the branch it leaves.
+    async def run_beside(self, work: Coroutine[object, object, ResultT]) -> ResultT | None:
+        """Run `work` beside the conversation, also during a turn; returns its result.
 
-        If there is nothing to summarize, it goes back anyway and says so. On abort, or if
-        the summary cannot be written, the conversation stays where it was.
+        `abort` stops it, too; then the result is None.
         """
-        return self._run(lambda emit: self.branches.go_back_with_summary(entry_id, emit))
-
-    async def ask_aside(self, question: str) -> str:
-        """Ask a question beside the conversation, also during a turn; returns the model's answer.
-
-        `abort` stops it, too.
-
-        Raises:
-            AgentTuiError: There is no answer, or the session is read-only.
-        """
-        self.sessions.require_writable()
-        asking = asyncio.create_task(answer_aside(self.conversation, question))
-        self._asides.add(asking)
+        running = asyncio.create_task(work)
+        self._beside.add(running)
         try:
-            await asyncio.wait((asking,))
+            await asyncio.wait((running,))
         except asyncio.CancelledError:
-            asking.cancel()
-            await asyncio.wait((asking,))
+            running.cancel()
+            await asyncio.wait((running,))
             raise
         finally:
-            self._asides.discard(asking)
-        if asking.cancelled():
-            raise AgentTuiError(f"Stopped before this was answered: {printable_line(question)}")
-        return asking.result()
+            self._beside.discard(running)
+        return None if running.cancelled() else running.result()
 
     @property
-    def is_asked_aside(self) -> bool:
-        """Whether a side question waits for its answer."""
-        return bool(self._asides)
+    def is_busy_beside(self) -> bool:
+        """Whether work beside the conversation is running, such as a side question."""
+        return bool(self._beside)
 
     def abort(self, *, ends_wait: bool = True) -> None:
-        """Stop the running activity and side questions; its generator ends after its last events.
+        """Stop the running activity and work beside it; its generator ends after its last events.
 
         Args:
             ends_wait: Whether the user stops it. If the program ends, a wait for a model's limit
                 continues when the session is opened again.
         """
         self.aborts += 1
-        for asking in self._asides:
-            asking.cancel()
+        for running in self._beside:
+            running.cancel()
         if self._activity is not None:
             if ends_wait:
                 stop_wait(self.conversation)
@@ -446,13 +428,14 @@ class AgentRuntime:
     ) -> AsyncGenerator[AgentEvent, None]:
         """Run an activity that writes to the session."""
         self.sessions.prepare_to_write()
-        async with aclosing(self._run(work)) as events:
+        async with aclosing(self.run(work)) as events:
             async for event in events:
                 yield event
 
-    async def _run(
+    async def run(
         self, work: Callable[[Emit], Awaitable[object]]
     ) -> AsyncGenerator[AgentEvent, None]:
+        """Run an activity that checks itself whether it may write to the session."""
         if self._activity is not None:
             raise AgentTuiError("Something is already running.", "{stop}")
 
@@ -650,40 +633,3 @@ class AgentRuntime:
         if self._activity is not None:
             await self._activity.wait_until_told()
         return await self._fill_form(form) if self._fill_form is not None else CANCELLED
-
-
-_ASKED = """\
-A side question; the work continues as if it had not been asked. Answer briefly, in text only, from
-what you already know. You cannot call tools for it.
-
-{question}"""
-_PHASE = "answering a side question"
-
-
-async def answer_aside(conversation: Conversation, question: str) -> str:
-    """Ask a question with all that the model sees of `conversation`; returns its answer.
-
-    Question and answer stay out of the context. This also works during a turn; the usage is
-    recorded in the session and counted.
-
-    Raises:
-        ProviderError: The request failed for good.
-        AgentTuiError: The answer has no text.
-    """
-    client, request = conversation.services.client, conversation.request()
-    asked = UserMessage(content=_ASKED.format(question=question))
-    tracker = RequestTracker(lambda _phase, _chars: None, ignore_usage)
-    try:
-        aside = replace(request, messages=(*request.messages, asked))
-        reply = await client.ask(aside, _PHASE, tracker)
-    finally:
-        if tracker.total is not None:
-            model = conversation.model.name
-            conversation.count_run(
-                AgentRun(session="", model=model, requests=1, usage=tracker.total)
-            )
-    if not reply.text.strip():
-        raise AgentTuiError(
-            "The model gave no answer.", "If it needs tools, ask in the conversation."
-        )
-    return mask_values(reply.text.strip(), conversation.services.secrets)

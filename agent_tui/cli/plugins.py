@@ -213,6 +213,7 @@ _NEEDED_EARLIER = (
     "adapters",
     "settings",
     "prompt_modes",
+    "screen_watcher",
 )
 """What of a feature is used before plugins are loaded."""
 

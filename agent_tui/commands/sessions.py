@@ -1,49 +1,38 @@
-"""Sessions: leave one, open one, name it and export it."""
+"""Sessions: leave one, open one, and name it."""
 
 import asyncio
-import os
-from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.session.manager import TAKEN_OVER
-from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Choice, Front, Listing, Question
-from agent_tui.commands.core.plugin_kinds import EXPORTS
-from agent_tui.commands.core.short_words import count_text, task_title
-from agent_tui.commands.trust import ask_about_workspace
+from agent_tui.commands.core.command import command
+from agent_tui.commands.core.front import Choice, Front, Question
+from agent_tui.commands.core.short_words import task_title
 from agent_tui.errors import AgentTuiError
-from agent_tui.providers.keys import secret_values
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.export.formats import export_target, write_export
 from agent_tui.sessions.file.writer import RunningSession, SessionState, SessionStatus
-from agent_tui.sessions.importers.discovery import foreign_agents, foreign_sessions
-from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.listing import SessionSummary
 
 OpenChoice: TypeAlias = Literal["write", "read-only", "fork", "here", "take over"]
 
-_BUSY = "Cannot leave this session while the agent works. {stop}"
+CANNOT_LEAVE = "Cannot leave this session while the agent works. {stop}"
+"""What commands say that open another session."""
+
 _LONG_S = 0.3
-_MOST_COMPLETED = 1_000
-_MOST_LISTED = 20
-_SHORT_ID = 8
-_TITLE_CHARS = 80
 
 
-@command(refusal=_BUSY)
+@command(refusal=CANNOT_LEAVE)
 async def new(front: Front, _argument: str) -> None:
     """Start a new session."""
     await _start_new(front)
 
 
-@command(refusal=_BUSY)
+@command(refusal=CANNOT_LEAVE)
 async def clear(front: Front, _argument: str) -> None:
     """Start a new session (this one is kept)."""
     await _start_new(front)
@@ -52,66 +41,6 @@ async def clear(front: Front, _argument: str) -> None:
 async def _start_new(front: Front) -> None:
     front.show_events(await front.runtime.sessions.start_new())
     front.show_events(await front.runtime.refresh_usage())
-
-
-async def _completions(front: Front) -> tuple[Completion, ...]:
-    """Earlier sessions by name or first prompt, this project's first; each inserts its id."""
-    runtime = front.runtime
-    sessions = await asyncio.to_thread(
-        _session_completions,
-        runtime,
-        datetime.now(UTC),
-    )
-    others = (
-        Completion(f"--from {agent}", f"sessions from {agent}")
-        for agent in foreign_agents(runtime.services.store.formats)
-    )
-    return (*sessions, *others)
-
-
-def _session_completions(runtime: AgentRuntime, now: datetime) -> tuple[Completion, ...]:
-    """All sessions but the present one. Blocking."""
-    project = project_sessions(runtime)
-    sessions = runtime.services.store.list()
-    begun = Counter(found.id[:_SHORT_ID] for found in sessions)
-    others = [found for found in sessions if found.id != runtime.conversation.log.header.id]
-    others.sort(key=lambda found: not project.has(found))
-    completions: list[Completion] = []
-    for found in others[:_MOST_COMPLETED]:
-        facts = [project.state_or_age(found, now), count_text(found.message_count, "message")]
-        completions.append(
-            Completion(
-                found.id[:_SHORT_ID] if begun[found.id[:_SHORT_ID]] == 1 else found.id,
-                " · ".join(facts if project.is_here(found) else [*facts, found.cwd.name]),
-                " ".join(listed_title(found).split()),
-            )
-        )
-    return tuple(completions)
-
-
-@command(
-    "[id or name | --from agent]", aliases=("sessions",), refusal=_BUSY, completions=_completions
-)
-async def resume(front: Front, argument: str) -> None:
-    """Resume an earlier session."""
-    picked: PickedSession | str | None = argument
-    if not argument or argument.startswith("--from"):
-        wanted = argument.removeprefix("--from").strip(" =")
-        known = foreign_agents(front.runtime.services.store.formats)
-        agents = [agent for agent in known if wanted == agent]
-        if argument and not agents:
-            front.say(f"/resume --from takes one of: {', '.join(known)}.", "error")
-            return
-        picked = await front.pick(PickableSessions(front.runtime, tuple(agents)))
-    if picked is None:
-        return
-    if isinstance(picked, str):
-        is_open = await open_session(front, picked)
-    else:
-        is_open = await _open_picked(front, picked)
-    if is_open:
-        await ask_about_workspace(front)
-        await continue_wait(front)
 
 
 @command("<name>", aliases=("rename",))
@@ -127,102 +56,7 @@ async def name(front: Front, argument: str) -> None:
     front.say(f"Session named: {wanted}")
 
 
-@command(
-    lambda plugins: f"[{'|'.join(form.name for form in plugins.of(EXPORTS))}] [path]",
-    completions=lambda front: tuple(
-        Completion(form.name, form.about) for form in front.services.plugins.of(EXPORTS)
-    ),
-    takes_path=True,
-)
-async def export(front: Front, argument: str) -> None:
-    """Export the conversation to a file."""
-    log = front.runtime.conversation.log
-    if not log.entries:
-        front.say("Nothing to export yet.", "warning")
-        return
-    try:
-        formats = front.services.plugins.of(EXPORTS)
-        form, path = export_target(argument, log, front.runtime.conversation.cwd, formats)
-    except OSError as error:
-        front.say(f"Cannot use {argument} as a path: {error.strerror}.", "error")
-        return
-    try:
-        await asyncio.to_thread(write_export, form, path, log, secret_values(os.environ))
-    except FileExistsError:
-        front.say(f"{path} already exists. Choose another name.", "error")
-    except OSError as error:
-        front.say(f"Cannot write {path}: {error.strerror}.", "error")
-    else:
-        front.say(f"Exported to {path}")
-
-
 # Picking one
-
-
-@dataclass(frozen=True, slots=True)
-class PickedSession:
-    """A session file; `agent` wrote it, or the program itself if None."""
-
-    path: Path
-    agent: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PickableSessions:
-    """Earlier sessions.
-
-    Attributes:
-        runtime: The present session, which is left out, and the store of the others.
-        agents: Other agents whose sessions to list; empty for our own.
-    """
-
-    runtime: AgentRuntime
-    agents: tuple[str, ...] = ()
-
-    async def listing(self) -> Listing[PickedSession]:
-        """The newest sessions of this folder; others can be typed."""
-        return await asyncio.to_thread(self._foreign if self.agents else self._ours)
-
-    def _ours(self) -> Listing[PickedSession]:
-        runtime = self.runtime
-        project = project_sessions(runtime)
-        present_id = runtime.conversation.log.header.id
-        listed = runtime.services.store.list(project.cwd, project.elsewhere)
-        sessions = [found for found in listed if found.id != present_id]
-        sessions.sort(key=lambda found: project.state(found) != "waiting")
-        now = datetime.now(UTC)
-
-        choices = tuple(
-            Choice(
-                PickedSession(found.path),
-                printable_line(project.title(found), _TITLE_CHARS),
-                details=f"{count_text(found.message_count, 'message')} · "
-                f"{project.state_or_age(found, now)}",
-            )
-            for found in sessions[:_MOST_LISTED]
-        )
-        nothing = "No other sessions in this folder."
-        title = f"Resume a session (newest {_MOST_LISTED})"
-        if len(sessions) <= _MOST_LISTED:
-            title = "Resume a session in this folder"
-        return Listing(title, choices, nothing, typed="a session ID or name")
-
-    def _foreign(self) -> Listing[PickedSession]:
-        cwd, now = self.runtime.conversation.cwd, datetime.now(UTC)
-        formats = self.runtime.services.store.formats
-        wanted = [known for known in formats if known.name in self.agents]
-        files = foreign_sessions(Path.home(), os.environ, wanted)
-        ordered = sorted(files, key=lambda file: file.cwd != cwd)
-        choices = tuple(
-            Choice(
-                PickedSession(file.path, file.agent),
-                printable_line(file.title or NO_MESSAGE, _TITLE_CHARS),
-                details=f"{file.agent_label} · {file.cwd} · {age(file.modified, now)}",
-            )
-            for file in ordered[:_MOST_LISTED]
-        )
-        nothing = "No sessions of other agents found."
-        return Listing("Continue a copy of another agent's session", choices, nothing)
 
 
 NO_MESSAGE = "(no message yet)"
@@ -354,30 +188,6 @@ async def continue_wait(front: Front) -> None:
     runtime = front.runtime
     if runtime.conversation.model.name and runtime.unfinished_wait is not None:
         await front.run(runtime.continue_turn())
-
-
-async def _open_picked(front: Front, picked: PickedSession) -> bool:
-    """Continue a picked session; one of another agent is copied first."""
-    if picked.agent is None:
-        return await open_session(front, str(picked.path))
-    runtime = front.runtime
-    try:
-        imported = await asyncio.to_thread(
-            import_session,
-            runtime.services.store,
-            picked.path,
-            cwd=runtime.conversation.cwd,
-            format_name=picked.agent,
-        )
-    except AgentTuiError as error:
-        front.say(str(error), "error")
-        return False
-    if not await open_session(front, str(imported.path)):
-        return False
-    front.say(TAKEN_OVER.format(count=imported.entries))
-    for warning in imported.warnings:
-        front.say(warning, "warning")
-    return True
 
 
 @contextmanager

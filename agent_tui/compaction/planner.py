@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from agent_tui.compaction.branch import BranchRequest, BranchSummary, summarise_branch
 from agent_tui.compaction.candidates import ModelLookup, candidates
 from agent_tui.compaction.conversation import ledger_of
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice
@@ -29,7 +28,6 @@ from agent_tui.compaction.strategies.registry import (
     unknown_strategy,
 )
 from agent_tui.compaction.strategies.tiered import TieredStrategy, shorten_in_place, shortening_does
-from agent_tui.compaction.summary.writer import Writer
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.providers.base import ModelInfo, ModelRef
@@ -46,6 +44,8 @@ from agent_tui.tokens import TokenCounter
 
 class CompactionPlanner:
     """Plans compactions without side effects; the caller writes, prints or shows the outcome.
+
+    The arguments `client`, `counter` and `models` are attributes, too.
 
     Args:
         client: Asks models; None to do everything by code.
@@ -64,9 +64,9 @@ class CompactionPlanner:
         on_decisions: OnDecisions | None = None,
         brought: Sequence[CompactionStrategy] = (),
     ) -> None:
-        self._client = client
-        self._counter = counter
-        self._models = models
+        self.client = client
+        self.counter = counter
+        self.models = models
         self._curator = Curator(client, counter, models) if client is not None else None
         self._strategies: Mapping[str, Strategy] = {
             **build_strategies(StrategyServices(client, counter, models, on_decisions), brought),
@@ -115,7 +115,7 @@ class CompactionPlanner:
         # Without a summary, an automatic compaction has nothing to do.
         with suppress(CompactionError):
             outcome = await self._by_code(request, strategy)
-        units = await asyncio.to_thread(ConversationUnits, request, self._counter, strategy)
+        units = await asyncio.to_thread(ConversationUnits, request, self.counter, strategy)
         before = units.tokens_before
         measured, estimated = request.sizes.used or before, max(before, 1)
 
@@ -155,8 +155,8 @@ class CompactionPlanner:
         Raises:
             NothingToCompactError: A summary would free nothing.
         """
-        draft = await asyncio.to_thread(make_draft, request, counter=self._counter)
-        ask = await asyncio.to_thread(make_ask, request, draft, counter=self._counter)
+        draft = await asyncio.to_thread(make_draft, request, counter=self.counter)
+        ask = await asyncio.to_thread(make_ask, request, draft, counter=self.counter)
         if not asks_model or self._curator is None:
             return Proposal(ask)
         tracker = RequestTracker(on_progress, on_usage)
@@ -177,7 +177,7 @@ class CompactionPlanner:
         Raises:
             NothingToCompactError: A summary would free nothing.
         """
-        shorter = await asyncio.to_thread(shorten_in_place, request, self._counter)
+        shorter = await asyncio.to_thread(shorten_in_place, request, self.counter)
         if self._curator is None or shortening_does(shorter, request.sizes.target):
             return None
         ask = (await self.propose(request, unseen, asks_model=False)).ask
@@ -192,19 +192,7 @@ class CompactionPlanner:
         """
         if self._curator is None:
             return None
-        return next((one.info for one in candidates(self._models, settings, model).models), None)
-
-    async def summarise_branch(
-        self, request: BranchRequest, on_progress: OnProgress, on_usage: OnUsage = ignore_usage
-    ) -> BranchSummary:
-        """Summarize a branch that the user leaves.
-
-        Raises:
-            NothingToCompactError: The branch has no reply.
-        """
-        writer = Writer(self._client, self._counter) if self._client is not None else None
-        models = candidates(self._models, request.settings, request.model)
-        return await summarise_branch(request, writer, models, self._counter, on_progress, on_usage)
+        return next((one.info for one in candidates(self.models, settings, model).models), None)
 
     async def _by_code(self, request: CompactionRequest, strategy: str) -> Outcome:
         request = replace(request, asking=replace(request.asking, ahead=None))

@@ -31,7 +31,6 @@ from agent_tui.messages import ThinkingLevel
 
 PermissionMode: TypeAlias = Literal["ask", "accept-edits", "plan", "full"]
 Durability: TypeAlias = Literal["entry", "turn", "none"]
-NotifySetting: TypeAlias = Literal["auto", "bell", "off"]
 TerminalStateSetting: TypeAlias = Literal["auto", "title", "off"]
 StatusField: TypeAlias = Literal[
     "badge",
@@ -398,11 +397,6 @@ class Settings(SettingsSection, defer_build=True):
         default="auto",
         description="Where the terminal shows that agent-tui works or asks you: in its title, and "
         "as progress if it can (auto), only in the title, or nowhere (off)",
-    )
-    notify: NotifySetting = Field(
-        default="auto",
-        description="Alerts while the terminal is not in focus: auto notifies if the terminal can, "
-        "else rings the bell",
     )
     bash_timeout_s: float = Field(
         default=120.0,

@@ -1,1 +1,1 @@
-"""Models: one Protocol, litellm in a separate process, and a scripted stand-in."""
+"""Models: one Protocol, and the wires that reach them."""

@@ -1,7 +1,7 @@
 """The tools of a conversation. A new tool is one line here."""
 
 import difflib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -295,48 +295,3 @@ def name_for_commands(call: PreparedCall, scratch: Scratch) -> PreparedCall:
 
 def _names(paths: tuple[str, ...], scratch: Scratch) -> tuple[str, ...]:
     return tuple(str(scratch.name_inside(Path(path))) for path in paths)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolSubset:
-    """A `Toolbox`: the tools of `whole` with one of `names`."""
-
-    whole: Toolbox
-    names: Collection[str]
-
-    @property
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """The specs for the model, in order of use."""
-        return tuple(spec for spec in self.whole.specs if spec.name in self.names)
-
-    @property
-    def short_specs(self) -> tuple[ToolSpec, ...]:
-        """The same tools with shorter texts."""
-        return tuple(spec for spec in self.whole.short_specs if spec.name in self.names)
-
-    def translate_call(self, name: str, arguments: JsonObject, cwd: Path) -> UnderstoodCall:
-        """A call translated to these tools, even if made in the terms of other agents."""
-        return translate_call(name, arguments, self.specs, cwd)
-
-    def check(self, name: str, arguments: JsonObject) -> None:
-        """Validate a call without reading any file.
-
-        Raises:
-            ToolError: Unknown tool or wrong arguments.
-        """
-        self._require(name)
-        self.whole.check(name, arguments)
-
-    def prepare(self, name: str, arguments: JsonObject, context: ToolContext) -> PreparedCall:
-        """Validate the call and determine its intent.
-
-        Raises:
-            ToolError: Unknown tool, wrong arguments, or a call that cannot work.
-        """
-        self._require(name)
-        return self.whole.prepare(name, arguments, context)
-
-    def _require(self, name: str) -> None:
-        offer_tool = [spec.name for spec in self.specs]
-        if name not in offer_tool:
-            raise ToolError(f"There is no tool {name!r} here. Tools: {', '.join(offer_tool)}.")

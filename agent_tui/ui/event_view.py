@@ -350,12 +350,13 @@ class EventView:
         self.status.refresh_hint()
 
     def person_acted(self) -> None:
-        """Note that the user is present and need not be notified."""
+        """Note that the user is present."""
         self.status.person_acted()
 
     def focus_changed(self, has_focus: bool) -> None:
         """Note that the terminal gained or lost the focus."""
-        self.status.notifier.focus_changed(has_focus)
+        for watcher in self.status.watchers:
+            watcher.note_focus(has_focus)
         if has_focus:  # keys and clicks of that moment answer nothing
             self.widgets.approval.ignore_focus_click()
 

@@ -13,7 +13,6 @@ from textual.app import SuspendNotSupported
 from textual.screen import Screen
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.commands.compaction import PreviewPage
 from agent_tui.commands.core.front import (
     CommandServices,
     FrontHelp,
@@ -29,7 +28,6 @@ from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.commands.model import PickableModels
 from agent_tui.commands.program import command_sections
 from agent_tui.commands.unread_rules import UnreadAnswer, file_to_open, unread_question
-from agent_tui.compaction.proposal import Decision
 from agent_tui.config import Settings, TerminalStateSetting
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import AgentEvent
@@ -126,27 +124,15 @@ class ScreenFront:
 
     async def show(self, shown: Showable) -> None:
         """Show a page above the chat, until it is closed."""
-        from agent_tui.ui.screens.keeping import PreviewScreen
-        from agent_tui.ui.screens.modal import BringsScreen, PageScreen
+        from agent_tui.ui.screens.modal import BringsScreen, FollowUp, PageScreen
 
         match shown:
-            case PreviewPage():
-                await self._show_leading(PreviewScreen(shown))
             case BringsScreen():
-                await self._show_leading(shown.make_screen())
+                screen = cast("Screen[FollowUp]", shown.make_screen())
+                if (follow_up := await self.show_screen(screen)) is not None:
+                    await follow_up()
             case _:
                 await self.show_screen(PageScreen(await shown.page()))
-
-    async def _show_leading(self, screen: Screen[None]) -> None:
-        """Show `screen`, and on request the choice of what a compaction keeps."""
-        from agent_tui.ui.screens.keeping import KeepingScreen
-        from agent_tui.ui.screens.modal import LeadingScreen
-
-        await self.show_screen(screen)
-        if isinstance(screen, LeadingScreen) and (choice := screen.wanted_choice) is not None:
-            decision = await self.show_screen(KeepingScreen(choice.propose))
-            if isinstance(decision, Decision):
-                await choice.compact(decision)
 
     # Asking
 

@@ -127,7 +127,7 @@ class TurnRunner:
 
         Queued messages come back.
         """
-        if not (self._running or self._runtime.is_asked_aside):
+        if not (self._running or self._runtime.is_busy_beside):
             return False
         self._interrupted = True
         self._runtime.abort()

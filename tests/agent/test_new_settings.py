@@ -1,6 +1,6 @@
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.config import CompactionSettings, Settings
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.features.tour.scripted import Reply
 from tests.support.runtime import GOOD_SUMMARY, collect
 
 

@@ -15,8 +15,8 @@ from agent_tui.agent.turn.user_message import NewMessage
 from agent_tui.errors import SessionError
 from agent_tui.events import CompactionFinished, Notice, TurnFinished
 from agent_tui.feature import Feature
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import ToolSpec
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CustomMessageEntry
 from tests.support.rows import each_row
 from tests.support.runtime import Script, Stage, collect, of_kind

@@ -19,8 +19,8 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.feature import Feature
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import JsonObject, ToolCall, ToolSpec
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.replay.scope_entries import ScopeEnter, ScopePending, mark_entry
 from agent_tui.tools.base import Ability, ToolContext, ToolOutput

@@ -20,9 +20,9 @@ from agent_tui.events import (
     SessionChanged,
     TurnFinished,
 )
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRef, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry
 from tests.support.patience import PATIENCE_S

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.conversation import without_secrets
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -13,7 +14,6 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.providers.keys import key_values
-from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.runtime import Stage, collect, lines_of
 
 KEY = "canary-0123456789"

@@ -11,8 +11,8 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.attachments import without_attachments
 from agent_tui.events import AgentEvent, ApprovalRequested, Notice, ToolFinished, TurnFinished
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import UserMessage
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.mcp_servers import Stage as Servers
 from tests.support.runtime import Stage, collect, of_kind, only

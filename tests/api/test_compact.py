@@ -487,6 +487,7 @@ def test_the_public_names_and_their_signatures():
             "settings",
             "pickers",
             "prompt_modes",
+            "screen_watcher",
             "command_finders",
             "checks",
             "part",

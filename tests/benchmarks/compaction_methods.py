@@ -15,9 +15,9 @@ from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.features.strategies.agent.strategy import CompressionAgent
 from agent_tui.features.strategies.hybrid import HybridStrategy
+from agent_tui.features.tour.scripted import ScriptedProvider
 from agent_tui.messages import Message, TextContent, ToolResultMessage, UserMessage
 from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.providers.scripted.provider import ScriptedProvider
 from agent_tui.sessions.context import build_context, wrap_summary
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter

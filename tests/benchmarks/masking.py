@@ -17,13 +17,13 @@ from unittest.mock import patch
 
 import agent_tui
 from agent_tui.features.export.atif import to_atif
+from agent_tui.features.export.documents import to_html, to_markdown
 from agent_tui.secret_text import mask_secrets
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.export.document import document_of
-from agent_tui.sessions.export.formats import to_html, to_markdown
 from tests.support.session_values import chain, entry, header, reply, result, user
 
-_MASKING = ("document.mask_secrets", "atif.mask_secrets")
+_MASKING = ("sessions.export.document.mask_secrets", "features.export.atif.mask_secrets")
 
 
 def main() -> None:
@@ -84,7 +84,7 @@ def fastest(export: Callable[[], object], rounds: int) -> tuple[float, float]:
 def unmasked() -> ExitStack:
     stack = ExitStack()
     for name in _MASKING:
-        stack.enter_context(patch(f"agent_tui.sessions.export.{name}", lambda text, _: text))
+        stack.enter_context(patch(f"agent_tui.{name}", lambda text, _: text))
     return stack
 
 

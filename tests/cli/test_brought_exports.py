@@ -9,8 +9,10 @@ from agent_tui.cli.plugins import load_plugins
 from agent_tui.commands.core.plugin_kinds import EXPORTS
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.errors import SessionError
+from agent_tui.features.export.command import export_target
+from agent_tui.features.export.documents import MARKDOWN
 from agent_tui.sessions.entries import Header
-from agent_tui.sessions.export.formats import MARKDOWN, export_target, export_text, own_formats
+from agent_tui.sessions.export.formats import export_text, own_formats
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.support.packages import call_with_packages, make_package, run_with_packages
@@ -92,7 +94,7 @@ def test_the_hint_of_the_command_names_it() -> None:
     plugins = load_plugins(["plain-plugin"], [], (EXPORTS,))
     export = load_commands(plugins).find("export")
     assert export is not None
-    assert export.argument_hint == "[md|html|jsonl|atif|plain|leaking|faulty] [path]"
+    assert export.argument_hint == "[md|html|atif|jsonl|plain|leaking|faulty] [path]"
 
 
 @pytest.mark.usefixtures("site")

@@ -9,7 +9,7 @@ from agent_tui.cli.plugins import load_plugins
 from agent_tui.commands.core.plugin_kinds import COMMANDS, FEATURES
 from agent_tui.config import Settings
 from agent_tui.errors import ConfigError
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.features.tour.scripted import Reply
 from tests.support.packages import documented_plugin, make_package, run_with_packages
 from tests.support.runtime import Stage
 from tests.ui.app_support import asking, running_app

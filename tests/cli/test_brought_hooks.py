@@ -19,9 +19,9 @@ from agent_tui.features.hooks.dispatcher import HookPlace, Hooks
 from agent_tui.features.hooks.files import HookFiles
 from agent_tui.features.hooks.function import run_function
 from agent_tui.features.hooks.part import HooksPart
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import JsonObject
 from agent_tui.permissions.trust import FolderTrust, TrustFile
-from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.packages import documented_plugin, make_package, run_with_packages
 from tests.support.runtime import Stage, collect, of_kind, only
 

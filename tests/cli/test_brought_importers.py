@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.agent.session.earlier import open_known
 from agent_tui.agent.session.manager import TAKEN_OVER
-from agent_tui.agent.session.undo import open_known
 from agent_tui.cli.plugins import load_plugins
 from agent_tui.commands.core.plugin_kinds import IMPORTERS, TOOLS
-from agent_tui.commands.sessions import PickableSessions
 from agent_tui.errors import SessionError
 from agent_tui.events import Notice
+from agent_tui.features.session_picker.command import PickableSessions
 from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.discovery import foreign_sessions

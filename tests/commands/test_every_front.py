@@ -13,10 +13,10 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.registry import load_commands
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.headless.printer import ExitCode, print_command
 from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply
 from tests.features.plain.talking import Models, talk
 from tests.support.leaping_clock import leaping_time
 from tests.support.runtime import GOOD_SUMMARY, Stage

@@ -13,8 +13,8 @@ from agent_tui.events import (
     ReplyStarted,
     TextDelta,
 )
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import AssistantMessage
-from agent_tui.providers.scripted.provider import Reply
 from tests.support.runtime import Stage, collect
 
 pytestmark = pytest.mark.asyncio

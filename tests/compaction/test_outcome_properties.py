@@ -27,8 +27,8 @@ from agent_tui.config import STRATEGY_NAMES, CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.events import AgentEvent, CompactionFinished
 from agent_tui.features.compact_file.compaction import FileCompaction
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import (
     Carryover,

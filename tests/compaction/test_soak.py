@@ -11,9 +11,9 @@ from agent_tui.compaction.policy import context_limits, output_reserve_tokens
 from agent_tui.compaction.sections.compose import LISTS_SHARE
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.messages import FileTouches, TextContent, ToolCall, ToolDetails, ToolResultMessage
 from agent_tui.providers.base import ModelRequest, Provider
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.entries import Carryover, Entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import compacted, in_place, size

@@ -1,13 +1,8 @@
 import pytest
 
-from agent_tui.config.model_addresses import (
-    check_address,
-    display_address,
-    file_stem,
-    next_address,
-    without_secrets,
-)
+from agent_tui.config.model_addresses import display_address, without_secrets
 from agent_tui.errors import ModelFileError
+from agent_tui.features.local.addresses import check_address, file_stem, next_address
 from tests.support.rows import each_row
 
 HTTPS = "https://a.example/m.gguf"

@@ -13,8 +13,8 @@ import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.events import AgentEvent, TextDelta, TurnFinished
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.providers.base import FaultKind, ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.providers.wires.anthropic import anthropic_payload
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.log import SessionLog

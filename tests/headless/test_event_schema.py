@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent_tui.events import ToolStarted
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.headless.printer import event_json, print_turn
 from agent_tui.headless.result import event_schema, event_types
 from agent_tui.messages import (
@@ -22,7 +23,6 @@ from agent_tui.messages import (
     ToolResultMessage,
     TurnFacts,
 )
-from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.runtime import Stage
 from tests.support.session_values import reply, result
 

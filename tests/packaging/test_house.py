@@ -175,6 +175,7 @@ def test_a_feature_says_what_it_brings_and_imports_nothing(name: str):
         feature.shell_answer,
         feature.tool_servers,
         feature.sandbox,
+        feature.screen_watcher,
     )
     objects += filter(None, features)
     objects += [one for row in (*feature.verbs.values(), *feature.brings.values()) for one in row]

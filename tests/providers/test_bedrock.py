@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agent_tui.features.bedrock.amazon import AwsAccount
 from agent_tui.messages import (
     AssistantContent,
     AssistantMessage,
@@ -24,7 +25,6 @@ from agent_tui.providers.base import (
     ToolCallChunk,
 )
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.transport.cloud_auth import AwsAccount
 from agent_tui.providers.wires.base import MissingKeyError
 from agent_tui.providers.wires.table import wires_to
 from tests.providers.requests import READ, arguments_by_index, collect, failing, text_of
@@ -205,7 +205,7 @@ async def test_without_a_key_a_request_is_signed_for_its_region(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a secret")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "a token")
     url = "https://bedrock-runtime.eu-west-1.amazonaws.com/model/a%3A0/converse-stream"
-    headers = AwsAccount().headers(url, b"{}", "eu-west-1")
+    headers = AwsAccount("eu-west-1").headers(url, b"{}")
     assert "/eu-west-1/bedrock/aws4_request" in headers["Authorization"]
     assert headers["X-Amz-Security-Token"] == "a token"
     assert headers["X-Amz-Date"]
@@ -218,7 +218,7 @@ async def test_nothing_to_sign_with_is_said(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
     with pytest.raises(MissingKeyError, match="AWS_BEARER_TOKEN_BEDROCK"):
-        AwsAccount()
+        AwsAccount("eu-west-1")
 
 
 @pytest.mark.parametrize(

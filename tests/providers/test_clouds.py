@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.features.google.account import GoogleAccount
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.transport.cloud_auth import GoogleAccount
 from agent_tui.providers.wires.base import MissingKeyError, WireRequest
 from agent_tui.providers.wires.http import azure_openai_address
 from agent_tui.providers.wires.table import wires_to

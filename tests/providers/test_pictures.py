@@ -3,6 +3,7 @@ from contextlib import aclosing
 
 import pytest
 
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.messages import (
     ImageContent,
     Message,
@@ -22,7 +23,6 @@ from agent_tui.providers.base import (
     ProviderError,
     TextChunk,
 )
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 
 MODEL = ModelRef("some", "model")
 ONE = ImageContent(data="b25l", mime_type="image/png")

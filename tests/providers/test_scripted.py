@@ -5,6 +5,7 @@ from contextlib import aclosing
 
 import pytest
 
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import (
     Message,
     UserMessage,
@@ -20,7 +21,6 @@ from agent_tui.providers.base import (
     ToolCallChunk,
     UsageChunk,
 )
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 
 
 def request(*messages: Message, purpose: str = "turn") -> ModelRequest:

@@ -11,7 +11,7 @@ import pytest
 
 from agent_tui.config import Settings
 from agent_tui.events import ToolFinished
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.tour.scripted import Reply, call
 from tests.support.runtime import Stage, collect, of_kind
 
 PAGE = Path(__file__).parents[2] / "docs" / "pages" / "hooks.md"

@@ -18,7 +18,8 @@ from agent_tui.messages import JsonObject, TextContent
 from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
 from agent_tui.sessions.importers.fields import as_object, text_at
 from agent_tui.sessions.importers.builder import ImportFormat, SessionFinder, SessionHead
-from agent_tui.sessions.importers.fields import id_from_content, json_lines
+from agent_tui.features.importers.values import id_from_content
+from agent_tui.sessions.importers.fields import json_lines
 
 
 def read_diary(path: Path) -> ForeignSession:

@@ -9,8 +9,8 @@ from agent_tui.errors import ConfigError
 from agent_tui.events import ApprovalRequested, Notice, ToolFinished
 from agent_tui.features.custom_commands.library import PromptLibrary
 from agent_tui.features.helpers.kinds import READING_TOOLS, find_agents
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.permissions.project_files import context_candidates
-from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.runtime import Stage, collect, of_kind
 
 CANARY = "sk-canary"

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from agent_tui.sessions.file.chunks import newest_entries
+from agent_tui.features.session_picker.newest_entries import newest_entries
 from tests.support.session_values import chain, conversation, entry, session_bytes, user
 
 

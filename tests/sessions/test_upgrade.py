@@ -6,9 +6,9 @@ import pytest
 
 from agent_tui.errors import NewerFormatError
 from agent_tui.events import CompactionFinished, TurnFinished
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import FORMAT_VERSION, MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore

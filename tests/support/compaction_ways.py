@@ -21,9 +21,9 @@ from agent_tui.events import (
     CompactionFinished,
     TurnFinished,
 )
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import AssistantMessage, TextContent, Usage, UserMessage
 from agent_tui.providers.base import FaultKind, ModelRef, ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import was_copied

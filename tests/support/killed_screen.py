@@ -28,8 +28,8 @@ import agent_tui.ui.app
 import agent_tui.ui.assembly  # noqa: F401 - loaded once, for all forks
 from agent_tui.__main__ import main as agent_tui_main
 from agent_tui.features.tour import replies as demo
+from agent_tui.features.tour.scripted import ScriptedProvider
 from agent_tui.providers.base import Chunk, ModelRequest
-from agent_tui.providers.scripted.provider import ScriptedProvider
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tokens import TokenCounter

@@ -25,6 +25,7 @@ from agent_tui.events import AgentEvent
 from agent_tui.feature import Feature, own_features
 from agent_tui.features.sandbox.network_questions import NetworkQuestions
 from agent_tui.features.sandbox.proxy import NetworkGate
+from agent_tui.features.tour.scripted import Reply, Script, ScriptedProvider
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.providers.access import AdaptingProvider
@@ -32,7 +33,6 @@ from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.client import ModelClient
 from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.limits import Sleep
-from agent_tui.providers.scripted.provider import Reply, Script, ScriptedProvider
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.formats import FORMATS

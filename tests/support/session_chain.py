@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
@@ -11,7 +12,6 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import CompactionEntry, Entry, Header, MessageEntry
 from agent_tui.sessions.store import SessionStore
 from tests.support.compaction_ways import SUMMARY

@@ -15,9 +15,9 @@ from itertools import count
 from pathlib import Path
 
 from agent_tui.events import CompactionFinished
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import ToolCall, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.sessions.store import SessionStore
 from tests.support.runtime import Stage, collect, only
@@ -52,7 +52,7 @@ _CALLERS = (
     ("The conversation and the runtime.", ("conversation.py", "runtime.py")),
     ("Pins and compactions.", ("turn/pins.py", "compaction/compactor.py")),
     ("Files that go back are kept beside the session.", ("turn/file_keeper.py",)),
-    ("The last writers: undo, forks, changes.", ("session/manager.py", "session/branches.py")),
+    ("The last writers: undo, forks, changes.", ("session/manager.py", "session/restoring.py")),
     ("Commands you type are written, too.", ("turn/user_command.py", "services.py")),
 )
 _TOOLS = (

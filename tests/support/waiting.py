@@ -3,8 +3,8 @@
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
+from agent_tui.features.tour.scripted import Script, ScriptedProvider
 from agent_tui.providers.base import Chunk, ModelRequest
-from agent_tui.providers.scripted.provider import Script, ScriptedProvider
 from agent_tui.providers.silence import Wait
 
 

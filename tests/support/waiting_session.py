@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 from agent_tui.events import LimitWaitStarted
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.scripted.provider import Reply
 from tests.support.runtime import Stage
 from tests.support.wall_clock import SleptClock
 

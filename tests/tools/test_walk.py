@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.tools.files.walk import glob_spec, relative_files
+from agent_tui.features.file_search.globs import glob_spec
+from agent_tui.tools.files.walk import relative_files
 from tests.support.rows import each_row
 
 

@@ -23,6 +23,7 @@ from agent_tui.commands.core.plugins import Plugins
 from agent_tui.commands.core.registry import CommandRegistry
 from agent_tui.errors import SessionError
 from agent_tui.events import AgentEvent
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -37,7 +38,6 @@ from agent_tui.messages import (
 from agent_tui.permissions.rules import Rule
 from agent_tui.providers.accounts import Account
 from agent_tui.providers.base import FoundModel, ModelRef
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.tokens import ContextUsage
 from agent_tui.tools.tool_servers import ToolServers

@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.config import CompactionSettings
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.log import SessionLog
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions

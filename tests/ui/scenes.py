@@ -16,16 +16,17 @@ from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.unread_rules import unread_question
 from agent_tui.config import PermissionSettings, Settings
 from agent_tui.events import Notice
+from agent_tui.features.context.keeping_screen import KeepingScreen
 from agent_tui.features.local.pull_screen import PullBar, PullScreen
 from agent_tui.features.review.comments import comment_entry, comment_on
 from agent_tui.features.review.screen import ReviewScreen
 from agent_tui.features.review.view import ReviewView
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.features.tree.diff_screen import DiffScreen
 from agent_tui.messages import Cost, ToolCall, Usage, UserMessage
 from agent_tui.permissions.rule_book import UnreadRules
 from agent_tui.providers.accounts import own_accounts
 from agent_tui.providers.base import FoundModel, ModelInfo, ModelRef, ProviderError
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -41,7 +42,6 @@ from agent_tui.ui.options import KeyChoice, UiOptions
 from agent_tui.ui.questions import QUIET_S
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.form import FormScreen
-from agent_tui.ui.screens.keeping import KeepingScreen
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.terminal.outcome import UiOutcome
 from tests.support.fake_local import PULLED, FakeLocal

@@ -17,9 +17,9 @@ from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.durations import clock_time
 from agent_tui.events import ReplyAwaited, TextDelta, ToolFinished, ToolStarted
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import ToolCall, ToolResultMessage, UserMessage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.chat.lines_above_prompt import activity_text
 from agent_tui.ui.controller import Controller

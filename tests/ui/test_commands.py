@@ -6,9 +6,9 @@ import pytest
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.commands.sessions import age
 from agent_tui.features.session_picker.screen import SessionPicker
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.listing import ListingScreen, ModelPicker, ThemePicker
 from agent_tui.ui.screens.modal import PageRow, PageScreen
 from agent_tui.ui.screens.picker import PickerRow, RowList, search_rows
@@ -105,7 +105,7 @@ async def test_esc_stops_a_side_question_and_says_so(tmp_path: Path, beside_a_tu
             await ui.send("go")
         await ui.write("/btw which language?")
         await ui.pilot.press("enter")
-        await ui.until(lambda: ui.app.controller.runtime.is_asked_aside)
+        await ui.until(lambda: ui.app.controller.runtime.is_busy_beside)
         await ui.pilot.press("escape")
         told = "Stopped before this was answered: which language?"
         await ui.until(lambda: told in ui.notices)

@@ -13,12 +13,12 @@ from agent_tui.compaction.outcome import CompactionPreview, Outcome
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import AgentTuiError
+from agent_tui.features.context.keeping_screen import PreviewScreen
 from agent_tui.features.context.screen import ContextScreen
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelInfo
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.screens.choice import ChoiceScreen
-from agent_tui.ui.screens.keeping import PreviewScreen
 from agent_tui.ui.transcript.blocks import AssistantBlock, SummaryBlock, UserBlock
 from tests.support.compaction_ways import talk
 from tests.support.long_work import SUMMARY, long_work

@@ -7,8 +7,8 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from agent_tui.config import CompactionSettings
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.terminal.outcome import UiOutcome

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
-from agent_tui.commands.compaction import fact_sections, preview_sections, verdict
 from agent_tui.compaction.outcome import CompactionPreview
+from agent_tui.features.context.compact import fact_sections, preview_sections, verdict
 from agent_tui.features.context.contents import request_cost, savings_of
 from agent_tui.sessions.entries import Ledger
 

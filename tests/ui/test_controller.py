@@ -12,10 +12,10 @@ from agent_tui.commands.core.front import Level
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.drafts.draft import Draft, join_drafts
 from agent_tui.events import AgentEvent, SessionChanged, TurnFinished
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.headless.printer import HeadlessFront
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tools.form import CANCELLED, Elicitation

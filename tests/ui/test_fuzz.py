@@ -16,7 +16,7 @@ from textual.geometry import Size
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.registry import load_commands
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.keys import APP_BINDINGS
 from agent_tui.ui.options import UiOptions

@@ -19,9 +19,9 @@ from agent_tui.events import (
     ToolOutputDelta,
     TurnFinished,
 )
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import AssistantMessage, TextContent, UserMessage
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.ui.transcript.blocks import AssistantBlock
 from tests.support.runtime import GOOD_SUMMARY, Stage

@@ -4,7 +4,7 @@ import html
 from pathlib import Path
 
 from agent_tui.features.goal.goal import Goal
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.chat.lines_above_prompt import FeatureLines
 from agent_tui.ui.screens.choice import ChoiceScreen

@@ -8,9 +8,9 @@ import pytest
 from textual import events
 
 from agent_tui.config import Settings
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.notify.notifier import LONG_TURN_S
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.ui.chat.lines_above_prompt import ActivityLine
-from agent_tui.ui.status.notifier import LONG_TURN_S
 from agent_tui.ui.status.status_line import status_line
 from agent_tui.ui.transcript.blocks import WelcomeBlock
 from tests.ui.app_support import Ui, held, running_app

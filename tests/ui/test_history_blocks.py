@@ -4,6 +4,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
+from agent_tui.features.tour.scripted import Reply
+from agent_tui.features.tour.scripted import call as tool_call
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -15,8 +17,6 @@ from agent_tui.messages import (
     TurnFacts,
     UserMessage,
 )
-from agent_tui.providers.scripted.provider import Reply
-from agent_tui.providers.scripted.provider import call as tool_call
 from agent_tui.sessions.entries import (
     CompactionEntry,
     CustomMessageEntry,

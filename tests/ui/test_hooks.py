@@ -10,7 +10,7 @@ from agent_tui.agent.hook import HookSpec
 from agent_tui.commands.trust import program_question
 from agent_tui.config import HookSettings
 from agent_tui.features.hooks.part import hook_question
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.modal import PageScreen
 from tests.support.runtime import Stage

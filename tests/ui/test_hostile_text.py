@@ -21,8 +21,8 @@ from agent_tui.events import (
     ToolOutputDelta,
     ToolStarted,
 )
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import AssistantMessage, TextContent, Todo, ToolResultMessage, UserMessage
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Header, LabelEntry, MessageEntry, SessionInfoEntry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.processes.keeper import ProcessKeeper

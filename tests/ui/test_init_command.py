@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.ui.transcript.blocks import UserBlock
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, asking, held, running_app

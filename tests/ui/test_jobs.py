@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.listing import ListingScreen
 from agent_tui.ui.screens.modal import PageScreen

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from agent_tui.providers.scripted.provider import Reply
-from agent_tui.ui.screens.keeping import KeepingScreen, PreviewScreen
+from agent_tui.features.context.keeping_screen import KeepingScreen, PreviewScreen
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.ui.screens.picker import RowList
 from tests.support.long_work import SUMMARY
 from tests.ui.app_support import Ui, listed

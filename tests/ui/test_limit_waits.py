@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from agent_tui.agent.turn.limit_wait import open_wait
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.log import SessionLog
 from tests.support.runtime import Stage
 from tests.support.waiting_session import leave_waiting

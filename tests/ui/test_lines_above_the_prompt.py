@@ -4,9 +4,9 @@ import pytest
 from textual.app import App, ComposeResult
 
 from agent_tui.durations import format_duration
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import Todo, Usage
 from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.chat.lines_above_prompt import (
     ActivityLine,

@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.chat.history_blocks import blocks_of
 from agent_tui.ui.chat.lines_above_prompt import activity_text

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.agent.prompt.context_files import ContextFile, FileInForce
+from agent_tui.agent.prompt.context_files import ContextFile
+from agent_tui.features.memory.changes import FileInForce
 from agent_tui.features.memory.command import memory_page
 from agent_tui.messages import Pin
 from agent_tui.permissions.trust import WithheldFile

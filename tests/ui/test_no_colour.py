@@ -7,7 +7,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
 
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.ui.screens.picker import RowList
 from agent_tui.ui.theme.contrast import WithoutColours, colourless
 from tests.support.rows import each_row

@@ -1,10 +1,10 @@
 from dataclasses import replace
 from pathlib import Path
 
-from agent_tui.commands.conversation import tools_page
 from agent_tui.commands.core.front import PageSection
 from agent_tui.commands.permissions import permissions_page
 from agent_tui.config import PermissionSettings
+from agent_tui.features.context.command import tools_page
 from agent_tui.messages import ToolSpec
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.tools.base import Intent

@@ -6,8 +6,8 @@ import pytest
 from textual import events
 from textual.screen import ModalScreen
 
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import UserMessage
-from agent_tui.providers.scripted.provider import Reply, call
 from tests.ui.app_support import Ui, answer, held, running_app, said
 
 

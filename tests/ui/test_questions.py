@@ -13,10 +13,10 @@ from agent_tui.commands.trust import server_question, trust_question
 from agent_tui.config import Settings
 from agent_tui.drafts.draft import Draft
 from agent_tui.events import ApprovalRequest
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import ToolCall
 from agent_tui.permissions.rules import INSIDE_RULE
 from agent_tui.permissions.trust import TrustQuestion
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.server_spec import ServerSpec
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.approval_panel import answers_to, first_mark

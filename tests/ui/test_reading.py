@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from agent_tui.providers.scripted.provider import call
+from agent_tui.features.tour.scripted import call
 from agent_tui.ui.transcript.blocks import AssistantBlock, NoticeBlock, ToolBlock, UserBlock
 from tests.ui.app_support import Ui, held, running_app
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from agent_tui.config import Settings
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.key_actions import KeyMap, keys_in_force
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.chat.lines_above_prompt import queue_lines
 from agent_tui.ui.keys import APP_BINDINGS

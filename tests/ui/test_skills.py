@@ -6,7 +6,7 @@ import pytest
 from textual import events
 
 from agent_tui.features.context.screen import ContextScreen
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.ui.screens.modal import PageScreen
 from tests.ui.app_support import running_app
 

@@ -4,8 +4,8 @@ import os
 from datetime import UTC, datetime
 from pathlib import Path
 
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import UserMessage
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Header, MessageEntry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.screens.modal import PageScreen

@@ -11,10 +11,11 @@ from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.features.tour.scripted import Reply, call
+from agent_tui.features.tree.branches import Branches
 from agent_tui.features.tree.rows import MessageTree, TreeRow
 from agent_tui.features.tree.screen import TreeScreen, preview_blocks, preview_head, row_content
 from agent_tui.messages import AssistantMessage, ImageContent, TextContent, UserMessage
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.lineage.joined import labels_of
 from agent_tui.ui.controller import GO_BACK_WITHIN_S
@@ -422,7 +423,7 @@ async def test_every_kind_of_message_has_a_preview(tmp_path: Path):
 
 async def test_control_characters_of_a_message_and_a_label_stay_off_the_screen(tmp_path: Path):
     runtime = spoken(Stage(tmp_path), ["\x1b]0;title\x07 bad"])
-    await runtime.branches.label(ids(runtime)["\x1b]0;title\x07 bad"], "l\x1b[31m")
+    await Branches(runtime).label(ids(runtime)["\x1b]0;title\x07 bad"], "l\x1b[31m")
     tree = MessageTree(runtime.conversation.log.entries, runtime.conversation.log.leaf_id)
     (row,) = tree.rows()
     assert "\x1b" not in row_content(row, 60).plain

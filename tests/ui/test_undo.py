@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.features.tree.diff_screen import ChangeScreen, DiffScreen
 from agent_tui.features.tree.screen import TreeScreen
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.ui.screens.choice import ChoiceScreen
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, listed, running_app

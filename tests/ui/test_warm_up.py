@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent_tui.errors import ModelFileError
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.ui.chat.lines_above_prompt import SHOWN_AFTER_S
 from tests.support.fake_local import PULLED
 from tests.support.runtime import Stage

@@ -2,11 +2,11 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from agent_tui.atomic_files import scratch_beside, sync_file
 from agent_tui.errors import ConfigError
@@ -150,42 +150,8 @@ def _is_below(folder: Path) -> MayObey:
     return lambda file: file.is_relative_to(root)
 
 
-FileChangeKind: TypeAlias = Literal["changed", "new", "gone"]
-
 _LIST_MARKS = ("- ", "* ", "+ ")
 _EDIT_IT = "Edit it with /memory edit."
-
-
-@dataclass(frozen=True, slots=True)
-class FileInForce:
-    """A file that the model is given, and its size in tokens."""
-
-    file: ContextFile
-    tokens: int
-
-
-def files_in_force(
-    files: Sequence[ContextFile], count: Callable[[str], int]
-) -> tuple[FileInForce, ...]:
-    """Each file with its size. The first call of `count` is slow."""
-    return tuple(FileInForce(file, count(file.text)) for file in files)
-
-
-def changes_on_disk(
-    in_force: Sequence[ContextFile], on_disk: Sequence[ContextFile]
-) -> tuple[tuple[Path, FileChangeKind], ...]:
-    """The files whose text on disk differs from the one in force, and how."""
-    before = {file.path: file.text for file in in_force}
-    now = {file.path: file.text for file in on_disk}
-    changes: list[tuple[Path, FileChangeKind]] = []
-    for path in [*before, *(path for path in now if path not in before)]:
-        if path not in now:
-            changes.append((path, "gone"))
-        elif path not in before:
-            changes.append((path, "new"))
-        elif before[path] != now[path]:
-            changes.append((path, "changed"))
-    return tuple(changes)
 
 
 def own_file(user_dir: Path) -> Path:

@@ -15,6 +15,7 @@ from agent_tui.agent.guarded_part import part_itself
 from agent_tui.agent.part import Part
 from agent_tui.agent.prompt.fitted_prompt import PromptFitter
 from agent_tui.agent.services import RuntimeServices
+from agent_tui.agent.session.earlier import open_known
 from agent_tui.agent.session.opening import (
     PERMISSION_MODE,
     FolderFiles,
@@ -31,15 +32,13 @@ from agent_tui.agent.session.opening import (
     restore_note,
     working_folder,
 )
-from agent_tui.agent.session.undo import omission_note, open_known, undo_newest
 from agent_tui.agent.turn.limit_wait import take_up_stand_in, wait_to_continue
 from agent_tui.agent.turn.pending_approvals import close_walls
 from agent_tui.config import PermissionMode
-from agent_tui.errors import AgentTuiError, CompactionError, SessionError, SessionNotWritableError
+from agent_tui.errors import AgentTuiError, SessionError, SessionNotWritableError
 from agent_tui.events import (
     AgentEvent,
     CompactionFinished,
-    ContextWarning,
     ModelChanged,
     Notice,
     SessionChanged,
@@ -282,6 +281,10 @@ class SessionManager:
         log = self.conversation.log
         return join_trees(snapshot(log), log.leaf_id, self._past)
 
+    async def whole_tree(self) -> JoinedTree:
+        """The present session joined with all that it was compacted from."""
+        return await asyncio.to_thread(lambda: list(self.trees())[-1])
+
     async def open_earlier(self, place: ContinuationPoint) -> SessionLog:
         """Open the session of `place`, from which the present one was compacted, for writing.
 
@@ -311,7 +314,7 @@ class SessionManager:
             log.close()
             raise
         self._is_branch_begun = False  # the session that is left reopens at its end
-        events = self._switch(log, before.cwd, before.model, before.thinking, "resumed")
+        events = self.continue_in(log)
         self._is_branch_begun = True
         if changes:
             for path in filter(None, (session.path for session in place.later)):
@@ -343,34 +346,10 @@ class SessionManager:
         counted = await self.conversation.refresh_usage()
         return (*events, *counted, Notice("info", _fork_note(source)))
 
-    async def undo_compaction(self) -> tuple[AgentEvent, ...]:
-        """Undo the newest compaction; if it began a session, return to the earlier session.
-
-        Raises:
-            CompactionError: There is none to undo.
-            SessionError: It cannot be written, or the earlier session cannot be opened.
-        """
-        self.prepare_to_write()
+    def continue_in(self, log: SessionLog) -> tuple[AgentEvent, ...]:
+        """Continue in `log`, another session, in the present folder and with the present model."""
         before = self.conversation
-        newest = before.log.leaf_id
-        earlier = await undo_newest(before.log, self._services.store, before.cwd)
-        self._background.drop()
-        events: tuple[AgentEvent, ...] = ()
-        if earlier is not None:
-            log = earlier.log
-            if self._is_busy() or before.log.leaf_id != newest:  # work began during the reading
-                log.close()
-                raise CompactionError("Not undone: a turn has started.", "Undo when it is done.")
-            events = self._switch(log, before.cwd, before.model, before.thinking, "resumed")
-            log.append_many(missing_changes(log, before.model, self.conversation.thinking))
-            if before.log.path is not None:
-                kept = folder_of(before.log.path)
-                await asyncio.to_thread(self.conversation.kept_files.adopt, kept)
-            left_out = [omission_note(before.log)] if earlier.left_out else []
-            events += tuple(Notice("warning", note) for note in (*left_out, *log.warnings))
-        counted = await self.conversation.refresh_usage()
-        self.conversation.left_by_compaction = self.conversation.usage.used
-        return (*events, *(e for e in counted if not isinstance(e, ContextWarning)))
+        return self._switch(log, before.cwd, before.model, before.thinking, "resumed")
 
     def follow_compaction(
         self, log: SessionLog, finished: CompactionFinished

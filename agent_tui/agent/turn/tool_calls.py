@@ -1,11 +1,10 @@
-"""Judge and run the tool calls of one reply; every call gets exactly one result."""
+"""Run the tool calls of one reply; every call gets exactly one result."""
 
 import asyncio
 import json
-import uuid
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -13,50 +12,32 @@ from types import MappingProxyType
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.part import CallAnswer, Part
-from agent_tui.agent.turn.command_network import NO_HOSTS, CommandNetwork, NamedHosts
+from agent_tui.agent.turn.call_judge import CallJudge, Declined
+from agent_tui.agent.turn.call_results import CallResults
+from agent_tui.agent.turn.command_network import NO_HOSTS, NamedHosts
 from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.agent.turn.pending_approvals import (
-    ApprovalAnswer,
     HeldDecision,
-    PendingApprovals,
     PlanDecision,
-    UseMode,
 )
 from agent_tui.agent.turn.pins import PinKeeper
-from agent_tui.agent.turn.repetition import Repetition
 from agent_tui.agent.turn.so_far import OutputSoFar
-from agent_tui.errors import AgentTuiError, ConfigError, SessionError, ToolError
+from agent_tui.agent.turn.tool_services import ToolServices
+from agent_tui.errors import AgentTuiError, SessionError, ToolError
 from agent_tui.events import (
-    ApprovalRequest,
-    ApprovalRequested,
-    ApprovalResolved,
-    FormClosed,
-    FormOpened,
-    Notice,
-    TodosChanged,
-    ToolFinished,
     ToolOutputDelta,
     ToolStarted,
 )
 from agent_tui.messages import (
     CallEnding,
-    FileTouches,
     JsonObject,
-    TextContent,
     ToolCall,
     ToolDetails,
-    ToolResultMessage,
-    with_words,
 )
-from agent_tui.permissions.rules import Decision
-from agent_tui.permissions.verdict import Verdict
 from agent_tui.providers.base import ProviderError
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.replay.file_changes import changes_entry
 from agent_tui.tools.base import (
-    Ability,
     CallInterrupted,
-    History,
     Intent,
     PreparedCall,
     ToolContext,
@@ -64,32 +45,15 @@ from agent_tui.tools.base import (
     TurnEnding,
 )
 from agent_tui.tools.form import Elicitation, FormFiller, UserForms
-from agent_tui.tools.shorten import OutputLimits, keep_head, size_bytes
+from agent_tui.tools.shorten import OutputLimits, keep_head
 
 _NOT_RUN = "Not run: the user interrupted before this call."
-_PLAN_VERDICT = Verdict("ask", "")
-"""A plan is always shown to the user, whatever the rules say."""
-_DECLINED = "The user declined this call."
-_ASKED = " Approval was needed because: {why}."
-_REST = "\nNo part of the command ran. You can run its other parts without the ones named here."
 _WITHOUT = "[Ran without what was declined before it in this reply: {calls}]"
 _SKIPPED = "Not run: the user declined an earlier call in this reply."
 _STOPPED = "Not run: an earlier call in this reply ended the turn."
-_CHANGED = (
-    "Not run: what this call would do changed after the user approved it. "
-    "Look again and repeat the call."
-)
 
-_TITLE_CHARS = 100
 _TOLD_S = 1.0
 """The time of a call is shown from this duration on."""
-
-
-class _Declined(Exception):
-    """The user said no without words: the turn stops so that they can write.
-
-    Its argument is the result that the model gets for the call.
-    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,45 +76,6 @@ class _UnderWay:
     only_reads: bool
 
 
-@dataclass(slots=True)
-class _Answered:
-    """Progress on the `calls` of one reply; the usage does not yet include `uncounted`.
-
-    `declined` are the titles of those that the user declined, with words.
-    """
-
-    calls: int = 1
-    last_id: str = ""
-    done: int = 0
-    given_bytes: int = 0
-    uncounted: list[ToolResultMessage] = field(default_factory=list[ToolResultMessage])
-    declined: list[str] = field(default_factory=list[str])
-
-    def add(self, result: ToolResultMessage) -> None:
-        self.done += 1
-        self.given_bytes += size_bytes(result.text)
-        self.uncounted.append(result)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolServices:
-    """The services for running a call, beside the conversation.
-
-    `pending` takes answers to approvals; `history` returns what `recall` searches; `compact`
-    carries out the tool of that name; `abilities` are what other tools ask for. `network` decides
-    on connections that commands want. `use_mode` changes the permission mode. `fill_form` has the
-    user fill a form; None if nobody can.
-    """
-
-    pending: PendingApprovals
-    history: Callable[[], History]
-    compact: Callable[[str, Emit], Awaitable[ToolOutput]]
-    abilities: Sequence[Ability] = ()
-    network: CommandNetwork = field(default_factory=CommandNetwork)
-    use_mode: UseMode = str
-    fill_form: FormFiller | None = None
-
-
 @dataclass(frozen=True)
 class _CallForms(UserForms):
     """The forms of one call."""
@@ -166,7 +91,6 @@ class ToolRunner:
 
     Attributes:
         pins: Pins skills and instructions; None to pin nothing.
-        repetition: Tracks repeated calls.
     """
 
     def __init__(
@@ -182,23 +106,28 @@ class ToolRunner:
         self._services = services
         self._emit = emit
         self._parts = parts
-        self.repetition = Repetition()
-        self._waited_s = -services.network.waited_s
-        self._finding: asyncio.Task[None] | None = None
         self._files = FileKeeper(conversation, conversation.services.environ)
+        self._results = CallResults(conversation, self._files, emit)
+        self._judge = judge = CallJudge(conversation, services, self._files, self._prepare, emit)
         self._plans = PlanDecision(
-            conversation, conversation.permissions, services.use_mode, self._ask, emit
+            conversation, conversation.permissions, services.use_mode, judge.ask, emit
         )
-        self._held = HeldDecision(conversation.permissions, self._ask, self._remember, emit)
-        self._asking = asyncio.Lock()
-        self._ending: TurnEnding = ""
+        self._held = HeldDecision(conversation.permissions, judge.ask, judge.remember, emit)
         self._touched: list[Path] = []
-        self._answered = _Answered()
 
     @property
     def waited_s(self) -> float:
         """Seconds spent waiting for the user."""
-        return self._waited_s + self._services.network.waited_s
+        return self._judge.waited_s
+
+    @property
+    def stuck(self) -> str:
+        """Why the model is to be stopped, as part of a sentence; empty if it is not."""
+        return self._results.repetition.stuck
+
+    async def settle(self) -> None:
+        """As `CallResults.settle`."""
+        await self._results.settle()
 
     def _find_faults(self, calls: Sequence[ToolCall], known: Mapping[str, str]) -> dict[str, str]:
         """What is wrong with each call, by id: no such tool, `known` faults, wrong arguments."""
@@ -236,11 +165,10 @@ class ToolRunner:
         understood = [self._translate(call) for call in calls]
         calls = [call for call, _ in understood]
         broken = self._find_faults(calls, faults)
-        self.repetition.count_reply(is_refused=len(broken) == len(calls))
+        self._results.begin(calls, are_refused=len(broken) == len(calls))
+        self._judge.declined.clear()
         under_way: list[_UnderWay] = []
         begun = 0
-        self._ending = ""
-        self._answered = _Answered(len(calls), calls[-1].id)
         try:
             for call, remark in understood:
                 so_far = self._so_far(call)
@@ -257,19 +185,19 @@ class ToolRunner:
         except asyncio.CancelledError:
             await self._end(under_way)
             for call in calls[begun : begun + 1]:
-                self._record(call, self._so_far(call).interrupted(self._clock_s()))
+                self._results.record(call, self._so_far(call).interrupted(self._clock_s()))
             self._skip(calls[begun + 1 :], _NOT_RUN)
             raise
-        except _Declined as declined:
+        except Declined as declined:
             await self._finish(under_way)
-            self._record(calls[begun], _error_output(str(declined), "declined"))
+            self._results.record(calls[begun], _error_output(str(declined), "declined"))
             self._skip(calls[begun + 1 :], _SKIPPED)
-            self._ending = "aborted"
+            self._results.ending = "aborted"
         finally:
             for left in under_way:
                 left.running.cancel()
             self._plans.say_approved()
-        return self._ending
+        return self._results.ending
 
     async def pin_instructions(self) -> None:
         """Pin the instructions of the folders that calls have touched."""
@@ -282,7 +210,7 @@ class ToolRunner:
         while under_way:
             await asyncio.wait((under_way[0].running,))
             first = under_way.pop(0)
-            self._record(first.call, first.running.result(), only_reads=first.only_reads)
+            self._results.record(first.call, first.running.result(), only_reads=first.only_reads)
 
     async def _end(self, under_way: list[_UnderWay]) -> None:
         """Cancel running calls: they keep their output, and if they have finished, their result."""
@@ -295,15 +223,17 @@ class ToolRunner:
             for each in under_way:
                 is_done = each.running.done() and not each.running.cancelled()
                 if is_done:
-                    self._record(each.call, each.running.result(), only_reads=each.only_reads)
+                    self._results.record(
+                        each.call, each.running.result(), only_reads=each.only_reads
+                    )
                 else:
-                    self._record(each.call, each.so_far.interrupted(self._clock_s()))
+                    self._results.record(each.call, each.so_far.interrupted(self._clock_s()))
             under_way.clear()
 
     def _skip(self, calls: Sequence[ToolCall], why: str) -> None:
         for call in calls:
             self._announce(call)
-            self._record(call, _error_output(why, "cancelled"))
+            self._results.record(call, _error_output(why, "cancelled"))
 
     def _translate(self, call: ToolCall) -> tuple[ToolCall, str]:
         """`call` with our own names of tools and arguments, and a note to the model about it."""
@@ -317,12 +247,9 @@ class ToolRunner:
 
     def _so_far(self, call: ToolCall) -> OutputSoFar:
         """Takes the output of `call`, within what is left for it in this reply."""
-        answered = self._answered
-        limits = self._conversation.output_limits(
-            answered.calls, given_bytes=answered.given_bytes, done=answered.done
-        )
         return OutputSoFar(
-            lambda text, skipped=0: self._emit(ToolOutputDelta(call.id, text, skipped)), limits
+            lambda text, skipped=0: self._emit(ToolOutputDelta(call.id, text, skipped)),
+            self._results.limits,
         )
 
     async def _ready(
@@ -335,10 +262,10 @@ class ToolRunner:
         """Announce `call` and have it permitted.
 
         Raises:
-            _Declined: The user said no without words.
+            Declined: The user said no without words.
         """
         context = self._context(call, so_far)
-        if self._ending == "aborted":
+        if self._results.ending == "aborted":
             self._announce(call)
             return _Ready(_error_output(_STOPPED, "cancelled"), context.limits)
         if why := broken.get(call.id):
@@ -361,7 +288,7 @@ class ToolRunner:
             refused = replace(failure, for_person=details, ends_turn=ending)
             return _Ready(refused, context.limits)
         try:
-            permit = await self._permit(call, prepared.intent, context, asked.doubt)
+            permit = await self._judge.permit(call, prepared.intent, context, asked.doubt)
         except ToolError as error:
             return _Ready(_failure(str(error), context.limits), context.limits)
         if isinstance(permit, ToolOutput):
@@ -372,8 +299,8 @@ class ToolRunner:
         was_asked = permit.decision == "ask"
         hosts = self._services.network.hosts_to_ask(prepared.intent) if was_asked else NO_HOSTS
         remark = asked.remark
-        if self._answered.declined and prepared.intent.access == "execute":
-            without = _WITHOUT.format(calls=", ".join(self._answered.declined))
+        if self._judge.declined and prepared.intent.access == "execute":
+            without = _WITHOUT.format(calls=", ".join(self._judge.declined))
             remark = "\n".join(filter(None, (remark, without)))
         work = partial(self._run, call, prepared, remark, hosts, only_reads=permit.only_reads)
         return _Ready(work, context.limits, call.name, permit.only_reads)
@@ -525,137 +452,11 @@ class ToolRunner:
                 "not your fault. Try other arguments or another tool."
             ) from fault
 
-    async def _permit(
-        self, call: ToolCall, intent: Intent, context: ToolContext, doubt: str
-    ) -> Verdict | ToolOutput:
-        """The verdict that lets the call run, or the result for the model if it may not.
-
-        `doubt` is why a feature wants the user to be asked; empty if none does.
-        """
-        permissions = self._conversation.permissions
-        if permissions.mode != "full":
-            doubt = "; ".join(filter(None, (doubt, intent.doubt)))
-        verdict = await self._judge(call, intent)
-        is_protected = verdict.by == "protection" or intent.place == "outside"
-        hosts = self._services.network.hosts_to_ask(intent)
-        if doubt:
-            verdict = permissions.ask_for_hook(verdict, doubt)
-        if verdict.decision != "ask":
-            permissions.record(call.name, intent, verdict)
-        if verdict.decision == "allow":
-            return verdict
-        if verdict.decision == "deny":
-            refusal = f"needs approval: {verdict.unapproved}" if verdict.unapproved else verdict.why
-            details = ToolDetails(refusal=refusal)
-            rest = _REST if verdict.is_compound else ""
-            return ToolOutput(f"Not permitted: {verdict.why}{rest}", details, is_error=True)
-        is_loss = is_protected or not hosts.is_usual
-        answer = await self._ask(call, intent, verdict, hosts, is_loss=is_loss)
-        allowed: Decision = "deny" if answer.choice == "no" else "allow"
-        permissions.record(call.name, intent, replace(verdict, decision=allowed, by="person"))
-        if answer.choice == "no":
-            asked = _ASKED.format(why=verdict.why) if verdict.is_compound else ""
-            if not answer.words:
-                raise _Declined(f"{_DECLINED}{asked}")
-            self._answered.declined.append(printable_line(intent.title, _TITLE_CHARS))
-            text = with_words(f"{_DECLINED}{asked}", answer.words)
-            details = ToolDetails(ending="declined", user_words=answer.words)
-            return ToolOutput(text, details, is_error=True)
-        self._remember(answer, verdict.session_rule)
-        again = await self._prepare(call, context)
-        touched = (await asyncio.to_thread(permissions.judge, call.name, again.intent)).touched
-        if (again.intent.fingerprint, touched) != (intent.fingerprint, verdict.touched):
-            return ToolOutput(_CHANGED, is_error=True)
-        return verdict
-
-    async def _judge(self, call: ToolCall, intent: Intent) -> Verdict:
-        """The verdict on a call; the user is warned of work that it loses and undo restores."""
-        permissions = self._conversation.permissions
-        verdict = await asyncio.to_thread(permissions.judge, call.name, intent)
-        if verdict.may_undo:
-            can_undo = await self._files.keeps_all()
-            judge = partial(permissions.judge, can_undo=can_undo)
-            verdict = await asyncio.to_thread(judge, call.name, intent)
-        if verdict.fault is not None:
-            self._conversation.services.report_fault(verdict.fault)
-        if verdict.told:
-            self._emit(Notice("info", verdict.told))
-        return verdict
-
-    def _remember(self, answer: ApprovalAnswer, rule: str) -> None:
-        permissions = self._conversation.permissions
-        if answer.choice == "edits":
-            self._services.use_mode("accept-edits")
-            self._emit(Notice("info", f"Permission mode: {permissions.mode}", "plan"))
-        try:
-            for kept in answer.rules or (rule,):
-                if answer.choice == "session":
-                    permissions.book.add_session_rule(kept)
-                elif answer.choice == "project":
-                    permissions.book.add_project_rule(kept)
-        except ConfigError as error:
-            self._emit(Notice("warning", str(error)))
-
-    async def _ask(
-        self,
-        call: ToolCall,
-        intent: Intent,
-        verdict: Verdict = _PLAN_VERDICT,
-        hosts: NamedHosts = NO_HOSTS,
-        *,
-        is_loss: bool = False,
-    ) -> ApprovalAnswer:
-        connects = f"connects to {hosts.shown}" if hosts.shown else ""
-        request = ApprovalRequest(
-            id=uuid.uuid4().hex,
-            call_id=call.id,
-            tool_name=call.name,
-            title=intent.title,
-            body=intent.body,
-            body_kind=intent.body_kind,
-            reason="; ".join(filter(None, (connects, verdict.why, intent.note))),
-            session_rule=verdict.session_rule,
-            part_rules=verdict.part_rules,
-            is_loss=is_loss,
-            is_edit=verdict.by == "mode"
-            and intent.access == "write"
-            and self._conversation.permissions.allows_in("accept-edits", call.name, intent),
-        )
-        async with self._asking:  # a running call asks about files it holds back
-            self._emit(ApprovalRequested(request))
-            allowed = False
-            try:
-                with self._count_wait():
-                    answer = await self._services.pending.wait(request.id)
-                allowed = answer.choice != "no"
-                return answer
-            finally:
-                self._emit(ApprovalResolved(request.id, allowed))
-
-    async def _fill_form(self, call: ToolCall, fill: FormFiller, form: Elicitation) -> JsonObject:
-        """Have the user fill a form of `call`."""
-        async with self._asking:
-            self._emit(FormOpened(call.id, form.title))
-            try:
-                with self._count_wait(), self._services.pending.note_form():
-                    return await fill(form)
-            finally:
-                self._emit(FormClosed(call.id))
-
-    @contextmanager
-    def _count_wait(self) -> Generator[None]:
-        """Count the time inside a ``with`` block as waiting for the user."""
-        asked_at_s = self._conversation.services.clock()
-        try:
-            yield
-        finally:
-            self._waited_s += self._conversation.services.clock() - asked_at_s
-
     def _context(self, call: ToolCall, so_far: OutputSoFar) -> ToolContext:
         conversation = self._conversation
         shared = conversation.services
         fill = self._services.fill_form
-        forms = () if fill is None else (_CallForms(partial(self._fill_form, call, fill)),)
+        forms = () if fill is None else (_CallForms(partial(self._judge.fill_form, call, fill)),)
         context = ToolContext(
             cwd=conversation.cwd,
             emit=so_far,
@@ -687,59 +488,8 @@ class ToolRunner:
         """Run a tool that changes the context, after all file changes are recorded."""
         await self.settle()
         output = await change()
-        self._answered.uncounted.clear()
+        self._results.forget_uncounted()
         return output
-
-    def _record(self, call: ToolCall, output: ToolOutput, *, only_reads: bool = True) -> None:
-        output = self.repetition.with_remark(call, output, only_reads=only_reads)
-        if self.repetition.has_progressed:
-            self._note_progress()
-        self._ending = self._ending or output.ends_turn
-        message = _result_message(call, output)
-        self._answered.add(message)
-        if call.id == self._answered.last_id:
-            note = self._conversation.note_on_context(self._answered.uncounted)
-            details = output.for_person.model_copy(update={"context_note": note})
-            message = _result_message(call, replace(output, for_person=details))
-        entry = self._conversation.append(message)
-        stored = entry.message
-        assert isinstance(stored, ToolResultMessage)
-        self._emit(ToolFinished(entry.id, call.id, stored))
-        if output.for_person.todos is not None:
-            self._emit(TodosChanged(output.for_person.todos))
-        state = self._files.take_newest()
-        if output.find_changes is not None:
-            finding = self._find_changes(entry.id, output.find_changes, state)
-            self._finding = asyncio.create_task(finding)
-
-    async def settle(self) -> None:
-        """Wait until the file changes of the newest command are recorded.
-
-        Await this before anything else changes files or reads the session's facts, and at the end
-        of the turn.
-
-        Raises:
-            SessionError: They could not be recorded.
-        """
-        if (finding := self._finding) is not None:
-            await asyncio.wait((finding,))
-            self._finding = None
-            finding.result()
-
-    async def _find_changes(
-        self, result_id: str, find: Callable[[], Awaitable[FileTouches]], state: str
-    ) -> None:
-        files = await find()
-        if files != FileTouches():
-            self._conversation.log.append(changes_entry(result_id, files))
-            self.repetition.note_changes(state)
-            if self.repetition.has_progressed:
-                self._note_progress()
-
-    def _note_progress(self) -> None:
-        """Note that compactions are not all that happens."""
-        conversation = self._conversation
-        conversation.refill = conversation.refill.after_progress()
 
 
 def _with_time(output: ToolOutput, ran_s: float) -> ToolOutput:
@@ -747,17 +497,6 @@ def _with_time(output: ToolOutput, ran_s: float) -> ToolOutput:
         return output
     details = output.for_person.model_copy(update={"elapsed_ms": round(ran_s * 1_000)})
     return replace(output, for_person=details)
-
-
-def _result_message(call: ToolCall, output: ToolOutput) -> ToolResultMessage:
-    details = output.for_person.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return ToolResultMessage(
-        tool_call_id=call.id,
-        tool_name=call.name,
-        content=(TextContent(text=output.for_model), *output.images),
-        is_error=output.is_error,
-        details=details or None,
-    )
 
 
 def _with_remark(output: ToolOutput, remark: str) -> ToolOutput:

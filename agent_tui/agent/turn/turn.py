@@ -300,7 +300,7 @@ class Turn:
         if ending := await self._tools.run_all(calls, reply.broken_calls):
             raise _TurnEnded(TurnFinished(ending, can_continue=ending == "aborted"))
         await self._tools.pin_instructions()
-        if why := self._tools.repetition.stuck:
+        if why := self._tools.stuck:
             stuck = self._conversation.services.ways.fill(_STUCK.format(why=why))
             raise _TurnEnded(TurnFinished("limit", stuck, can_continue=True))
 

@@ -91,6 +91,16 @@ def ask_program(
         return None
 
 
+def check_version(context: CheckContext, name: str, program: Path | str | None) -> Check | None:
+    """The first line that `program` prints for ``--version``; None without a program."""
+    if program is None:
+        return None
+    answer = ask_program(context, str(program), "--version")
+    if answer is None or answer.returncode != 0:
+        return Check(name, "warning", f"{program} --version failed", f"Reinstall {name}.")
+    return Check(name, "ok", answer.stdout.strip().partition("\n")[0])
+
+
 def path_text(path: Path, context: CheckContext) -> str:
     """`path` with the home folder shown as ``~``."""
     home = context.environ.get("HOME", "")

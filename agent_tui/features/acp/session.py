@@ -156,7 +156,7 @@ class AcpSession:
     async def replay(self) -> None:
         """Send all earlier messages, including those of sessions before compactions."""
         conversation = self.runtime.conversation
-        tree = await self.runtime.branches.whole_tree()
+        tree = await self.runtime.sessions.whole_tree()
         for update in replay_updates(tree.path, conversation.cwd):
             self._outbox.put(update)
         if conversation.todos:

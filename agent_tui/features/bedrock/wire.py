@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 from urllib.parse import quote
 
+from agent_tui.features.bedrock.amazon import FRAMES, AwsSigning
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import (
     Chunk,
@@ -62,8 +63,8 @@ def _address(request: WireRequest, environ: Mapping[str, str]) -> Address:
     name = quote(_REGION.sub("", request.model_id, count=1), safe="")
     url = f"{home}/model/{name}/converse-stream"
     if key := key_of(request, environ, "AWS_BEARER_TOKEN_BEDROCK"):
-        return Address(url, {"authorization": f"Bearer {key}"})
-    return Address(url, {}, aws_region=region)
+        return Address(url, {"authorization": f"Bearer {key}"}, framing=FRAMES)
+    return Address(url, {}, AwsSigning(region), FRAMES)
 
 
 def _region_of_profile(environ: Mapping[str, str]) -> str:

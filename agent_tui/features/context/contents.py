@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from agent_tui.agent.compaction.cache_clock import CacheState, cache_state
-from agent_tui.commands.compaction import TIER_LABELS
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.compaction.tiers.describe import call_label
+from agent_tui.features.context.compact import TIER_LABELS
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,

@@ -1,4 +1,4 @@
-"""What fills the context window: ``/context`` and ``agent-tui context``."""
+"""What fills the context window, and making it smaller: ``/context`` and ``/compact``."""
 
 from agent_tui.feature import Feature, Subcommand
 
@@ -11,5 +11,12 @@ FEATURE = Feature(
             "agent_tui.features.context.subcommand",
         ),
     ),
-    brings={"agent_tui.commands": ("agent_tui.features.context.command:context",)},
+    brings={
+        "agent_tui.commands": (
+            "agent_tui.features.context.command:context",
+            "agent_tui.features.context.command:tools",
+            "agent_tui.features.context.compact:compact",
+            "agent_tui.features.context.compact:uncompact",
+        )
+    },
 )

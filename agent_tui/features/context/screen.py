@@ -10,7 +10,6 @@ from textual.types import CSSPathType
 from textual.widget import Widget
 from textual.widgets import Static
 
-from agent_tui.commands.compaction import KeepingChoice
 from agent_tui.compaction.outcome import CompactionPreview
 from agent_tui.errors import AgentTuiError
 from agent_tui.features.context.contents import (
@@ -23,9 +22,10 @@ from agent_tui.features.context.contents import (
     request_cost,
     savings_of,
 )
+from agent_tui.features.context.keeping_screen import LeadingScreen
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.parts import KeysLine
-from agent_tui.ui.screens.modal import LeadingScreen
+from agent_tui.ui.screens.modal import FollowUp
 
 STYLES: dict[PartKind, str] = {
     "system": "$secondary",
@@ -123,7 +123,7 @@ class ContextScreen(LeadingScreen):
     Args:
         shown: The map.
         load_preview: Computes the effect of a compaction.
-        choice: Lets the user decide what a compaction keeps; None while the agent works.
+        choose: Lets the user decide what a compaction keeps; None while the agent works.
     """
 
     CSS_PATH: ClassVar[CSSPathType | None] = [
@@ -136,9 +136,9 @@ class ContextScreen(LeadingScreen):
         self,
         shown: ContextMap,
         load_preview: Callable[[], Awaitable[CompactionPreview]],
-        choice: KeepingChoice | None,
+        choose: FollowUp | None,
     ) -> None:
-        super().__init__(choice)
+        super().__init__(choose)
         self._shown = shown
         self._load = load_preview
 

@@ -18,12 +18,11 @@ from agent_tui.agent.prompt.context_files import load_context_files
 from agent_tui.cli.folders import load_trust
 from agent_tui.cli.own_files import find_shared_files
 from agent_tui.cli.settings import session_root
-from agent_tui.commands.core.checks import Check, ask_program, path_text
+from agent_tui.commands.core.checks import Check, check_version, path_text
 from agent_tui.commands.core.short_words import count_text, size_text
 from agent_tui.features.doctor.check import Environment
 from agent_tui.installation import COMMAND, DISTRIBUTION, foreign_program, install_command
 from agent_tui.safe_paths import find_program
-from agent_tui.tools.files.ripgrep import ripgrep_program
 
 _MIN_FREE_BYTES = 200_000_000
 
@@ -144,29 +143,13 @@ def _reinstall() -> str:
 
 
 def check_tools(env: Environment) -> Iterator[Check]:
-    """Check the programs that agent-tui starts: git, ripgrep (the user's or the wheel's), bash."""
+    """Check the programs that agent-tui starts: git and bash."""
     path = env.environ.get("PATH", os.defpath)
     git, bash = find_program("git", path), find_program("bash", path)
     advice = "Install git. Without it, agent-tui cannot tell which files a command changed."
-    yield _version_check(env, "git", git) or Check("git", "warning", "not found on PATH", advice)
-    found, advice = (
-        "not found; files cannot be searched",
-        f"Reinstall: {install_command(again=True)}",
-    )
-    ripgrep = ripgrep_program(env.environ)
-    yield _version_check(env, "rg", ripgrep) or Check("rg", "bad", found, advice)
+    yield check_version(env, "git", git) or Check("git", "warning", "not found on PATH", advice)
     found, advice = "not found on PATH; commands run with /bin/sh", "Install bash. Models use it."
-    yield _version_check(env, "bash", bash) or Check("bash", "warning", found, advice)
-
-
-def _version_check(env: Environment, name: str, program: Path | str | None) -> Check | None:
-    """The first line that `program` prints for ``--version``; None if there is none."""
-    if program is None:
-        return None
-    answer = ask_program(env, str(program), "--version")
-    if answer is None or answer.returncode != 0:
-        return Check(name, "warning", f"{program} --version failed", f"Reinstall {name}.")
-    return Check(name, "ok", answer.stdout.strip().partition("\n")[0])
+    yield check_version(env, "bash", bash) or Check("bash", "warning", found, advice)
 
 
 def check_own_files(env: Environment) -> Iterator[Check]:

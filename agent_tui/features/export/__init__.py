@@ -1,1 +1,1 @@
-"""Trajectories of Harbor, as a format of exports."""
+"""Formats that sessions are exported in, and ``/export``."""

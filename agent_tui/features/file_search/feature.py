@@ -1,6 +1,6 @@
 """Tools that search files and list folders. Without them, the model uses commands for it."""
 
-from agent_tui.feature import Feature
+from agent_tui.feature import Feature, FeatureCheck
 
 FEATURE = Feature(
     "file_search",
@@ -9,4 +9,5 @@ FEATURE = Feature(
         "agent_tui.features.file_search.find:make_find",
         "agent_tui.features.file_search.ls:make_ls",
     ),
+    checks=(FeatureCheck("tools", "rg", "agent_tui.features.file_search.check:check_ripgrep"),),
 )

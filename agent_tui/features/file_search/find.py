@@ -12,12 +12,12 @@ from pathspec import GitIgnoreSpec
 from pydantic import Field
 
 from agent_tui.errors import ToolError
+from agent_tui.features.file_search.globs import glob_spec
+from agent_tui.features.file_search.ripgrep import RipgrepOutput, run_ripgrep
 from agent_tui.messages import ToolDetails
 from agent_tui.safe_paths import open_folder, real_path
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
-from agent_tui.tools.files.ripgrep import RipgrepOutput, run_ripgrep
 from agent_tui.tools.files.text_files import resolve_existing
-from agent_tui.tools.files.walk import glob_spec
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import OfferedTool, ToolHost, offer_tool
 from agent_tui.tools.shorten import keep_head

@@ -14,17 +14,17 @@ from typing import IO, Literal
 from pydantic import Field
 
 from agent_tui.errors import ToolError
-from agent_tui.messages import ToolDetails
-from agent_tui.regular_files import open_in
-from agent_tui.safe_paths import open_folder
-from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
-from agent_tui.tools.files.protected import PLAIN_SECRET_GLOBS, SECRET_GLOBS
-from agent_tui.tools.files.ripgrep import (
+from agent_tui.features.file_search.ripgrep import (
     RipgrepOutput,
     path_of_file,
     run_ripgrep,
     split_file_path,
 )
+from agent_tui.messages import ToolDetails
+from agent_tui.regular_files import open_in
+from agent_tui.safe_paths import open_folder
+from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
+from agent_tui.tools.files.protected import PLAIN_SECRET_GLOBS, SECRET_GLOBS
 from agent_tui.tools.files.text_files import resolve_existing
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.processes.keeper_process import MOST_FILES

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from agent_tui.features.google import gemini
+from agent_tui.features.google.account import GoogleAccount
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.wires import anthropic
@@ -68,7 +69,7 @@ def _address(
     url = f"{home}/{place}" if re.search(r"/v1\w*$", home) else f"{home}/v1/{place}"
     if key:
         return Address(url, {**headers, "x-goog-api-key": key})
-    return Address(url, headers, as_google=not request.base_url)
+    return Address(url, headers, None if request.base_url else GoogleAccount)
 
 
 VERTEX_GEMINI: Final = http_wire(

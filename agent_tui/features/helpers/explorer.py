@@ -32,6 +32,7 @@ from agent_tui.features.helpers.kinds import (
     find_agents,
     helper_fitter,
 )
+from agent_tui.features.helpers.tool_subset import ToolSubset
 from agent_tui.messages import AssistantMessage, ToolDetails
 from agent_tui.permissions.verdict import Permissions
 from agent_tui.providers.base import ModelRef
@@ -41,7 +42,6 @@ from agent_tui.sessions.replay.notes import AgentRun, run_of
 from agent_tui.tools.base import Toolbox, ToolOutput
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.reading_helpers import ReadingHelpers
-from agent_tui.tools.registry import ToolSubset
 from agent_tui.tools.shorten import OutputLimits, keep_ends
 
 MOST_REPLIES = 40

@@ -16,12 +16,12 @@ from agent_tui.features.helpers.explorer import HelperStarter, short_task
 from agent_tui.features.helpers.helper_work import HelperWork
 from agent_tui.features.helpers.kinds import READING_TOOLS, writing_fitter
 from agent_tui.features.helpers.settings import HelperSettings
+from agent_tui.features.helpers.tool_subset import ToolSubset
 from agent_tui.features.helpers.worktrees import WorkLeft, Worktrees
 from agent_tui.tools.base import ToolOutput
 from agent_tui.tools.files.diffs import line_counts
 from agent_tui.tools.git.command import GitSilentError
 from agent_tui.tools.git.worktree import Worktree
-from agent_tui.tools.registry import ToolSubset
 from agent_tui.tools.selection import select_tools
 
 WRITING_TOOLS = ("edit", "apply_patch", "write")

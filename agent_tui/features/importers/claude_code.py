@@ -17,6 +17,7 @@ from agent_tui.features.importers.claude_tree import (
     is_of_program,
     reply_id,
 )
+from agent_tui.features.importers.values import as_timestamp
 from agent_tui.messages import (
     AssistantContent,
     ImageContent,
@@ -43,7 +44,6 @@ from agent_tui.sessions.importers.fields import (
     as_count,
     as_list,
     as_object,
-    as_timestamp,
     joined_text,
     json_lines,
     text_at,

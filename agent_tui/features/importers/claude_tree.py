@@ -12,6 +12,7 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from agent_tui.features.importers.diffs import creation
+from agent_tui.features.importers.values import todos_in
 from agent_tui.messages import FileTouches, JsonObject, ToolDetails
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.sessions.importers.fields import (
@@ -21,7 +22,6 @@ from agent_tui.sessions.importers.fields import (
     as_text,
     joined_text,
     text_at,
-    todos_in,
 )
 
 _BLOCK = re.compile(

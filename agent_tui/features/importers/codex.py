@@ -21,6 +21,7 @@ from agent_tui.features.importers.codex_items import (
     patch_diff,
     split_from_editor,
 )
+from agent_tui.features.importers.values import as_timestamp, id_from_content
 from agent_tui.messages import (
     AssistantContent,
     JsonObject,
@@ -46,8 +47,6 @@ from agent_tui.sessions.importers.fields import (
     as_list,
     as_object,
     as_text,
-    as_timestamp,
-    id_from_content,
     joined_text,
     text_at,
 )

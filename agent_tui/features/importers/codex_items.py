@@ -9,18 +9,16 @@ from pathlib import Path, PurePosixPath
 from pydantic import JsonValue
 
 from agent_tui.features.importers.diffs import creation, deletion, with_header
+from agent_tui.features.importers.values import as_exit_code, image_of, todos_in
 from agent_tui.messages import JsonObject, TextContent, ToolDetails, UserContent, text_in
 from agent_tui.sessions.importers.builder import Warnings
 from agent_tui.sessions.importers.fields import (
-    as_exit_code,
     as_list,
     as_object,
     as_text,
-    image_of,
     json_lines,
     read_json,
     text_at,
-    todos_in,
 )
 
 _ENVELOPES = frozenset({"session_meta", "turn_context", "response_item", "event_msg", "compacted"})

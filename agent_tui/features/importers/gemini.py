@@ -15,6 +15,13 @@ from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
 from agent_tui.features.importers.gemini_calls import call_details, result_of, said_parts
+from agent_tui.features.importers.values import (
+    as_call_id,
+    as_timestamp,
+    id_from_content,
+    read_first_line,
+    refuse_links,
+)
 from agent_tui.messages import (
     AssistantContent,
     JsonObject,
@@ -37,18 +44,13 @@ from agent_tui.sessions.importers.builder import (
     sessions_folder,
 )
 from agent_tui.sessions.importers.fields import (
-    as_call_id,
     as_count,
     as_list,
     as_object,
     as_text,
-    as_timestamp,
-    id_from_content,
     joined_text,
     json_document,
     json_lines,
-    read_first_line,
-    refuse_links,
     text_at,
 )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pydantic import JsonValue
 
 from agent_tui.features.importers.diffs import creation, with_header
+from agent_tui.features.importers.values import todos_in
 from agent_tui.messages import (
     FileTouches,
     ImageContent,
@@ -15,7 +16,7 @@ from agent_tui.messages import (
     UserContent,
 )
 from agent_tui.sessions.importers.builder import WarnOf
-from agent_tui.sessions.importers.fields import as_list, as_object, as_text, text_at, todos_in
+from agent_tui.sessions.importers.fields import as_list, as_object, as_text, text_at
 
 _EXIT_CODE = re.compile(r"^Exit Code: (\d{1,3})$", re.MULTILINE)
 _SHELL = "run_shell_command"

@@ -28,6 +28,7 @@ from agent_tui.features.importers.kimi_parts import (
     usage_of,
     user_parts,
 )
+from agent_tui.features.importers.values import as_timestamp, id_from_content, refuse_links
 from agent_tui.messages import (
     FileTouches,
     JsonObject,
@@ -53,11 +54,8 @@ from agent_tui.sessions.importers.fields import (
     as_count,
     as_list,
     as_object,
-    as_timestamp,
-    id_from_content,
     joined_text,
     json_lines,
-    refuse_links,
     text_at,
 )
 

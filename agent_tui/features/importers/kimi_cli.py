@@ -21,6 +21,7 @@ from agent_tui.features.importers.kimi_parts import (
     usage_of,
     user_parts,
 )
+from agent_tui.features.importers.values import as_timestamp, id_from_content, refuse_links
 from agent_tui.messages import (
     FileTouches,
     JsonObject,
@@ -42,12 +43,9 @@ from agent_tui.sessions.importers.fields import (
     as_list,
     as_object,
     as_text,
-    as_timestamp,
-    id_from_content,
     joined_text,
     json_lines,
     read_json,
-    refuse_links,
     text_at,
 )
 

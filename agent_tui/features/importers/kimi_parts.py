@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
+from agent_tui.features.importers.values import image_of, refuse_links, todos_in
 from agent_tui.messages import (
     AssistantContent,
     JsonObject,
@@ -21,11 +22,8 @@ from agent_tui.sessions.importers.fields import (
     as_list,
     as_object,
     as_text,
-    image_of,
     json_document,
-    refuse_links,
     text_at,
-    todos_in,
 )
 
 EXIT_CODE = re.compile(r"(?:failed with exit code: |exited with code )(\d{1,3})\b")

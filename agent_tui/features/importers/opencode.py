@@ -24,6 +24,7 @@ from agent_tui.features.importers.opencode_places import (
     typed_text,
     unknown_database,
 )
+from agent_tui.features.importers.values import as_timestamp, id_from_content, image_of
 from agent_tui.messages import (
     AssistantContent,
     JsonObject,
@@ -43,16 +44,7 @@ from agent_tui.sessions.importers.builder import (
     SessionHead,
     sessions_folder,
 )
-from agent_tui.sessions.importers.fields import (
-    as_count,
-    as_list,
-    as_object,
-    as_timestamp,
-    id_from_content,
-    image_of,
-    json_document,
-    text_at,
-)
+from agent_tui.sessions.importers.fields import as_count, as_list, as_object, json_document, text_at
 
 _STOP_REASONS: dict[str, StopReason] = {
     "stop": "stop",

@@ -4,14 +4,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from agent_tui.features.importers.diffs import creation, with_header
+from agent_tui.features.importers.values import as_exit_code, todos_in
 from agent_tui.messages import FileTouches, JsonObject, ToolDetails
-from agent_tui.sessions.importers.fields import (
-    as_exit_code,
-    as_list,
-    as_object,
-    text_at,
-    todos_in,
-)
+from agent_tui.sessions.importers.fields import as_list, as_object, text_at
 
 KeepContent: TypeAlias = Callable[[str], str]
 """Keeps an earlier content of a file; returns its digest."""

@@ -17,6 +17,7 @@ from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
 from agent_tui.features.importers.opencode_second import converted
+from agent_tui.features.importers.values import refuse_links
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_file, real_path
@@ -29,7 +30,6 @@ from agent_tui.sessions.importers.fields import (
     as_object,
     json_document,
     read_json,
-    refuse_links,
     text_at,
 )
 

@@ -13,8 +13,9 @@ from typing import BinaryIO, Final
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from agent_tui.config.model_addresses import display_address, next_address, without_secrets
+from agent_tui.config.model_addresses import display_address, without_secrets
 from agent_tui.errors import ModelFileError
+from agent_tui.features.local.addresses import next_address
 from agent_tui.regular_files import read_regular_file
 
 _BUFFER_BYTES: Final = 64 * 1024

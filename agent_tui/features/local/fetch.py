@@ -12,9 +12,10 @@ from typing import Final, TextIO
 
 from agent_tui.cli.output import ask
 from agent_tui.commands.core.short_words import size_text
-from agent_tui.config.model_addresses import display_address, is_address
+from agent_tui.config.model_addresses import display_address
 from agent_tui.durations import format_remaining
 from agent_tui.errors import UsageError
+from agent_tui.features.local.addresses import is_address
 from agent_tui.features.local.library import ModelLibrary
 from agent_tui.features.local.model import (
     DOWNLOADING,

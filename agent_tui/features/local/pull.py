@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.commands.core.short_words import size_text
-from agent_tui.config.model_addresses import check_address, display_address, file_stem, is_address
+from agent_tui.config.model_addresses import display_address
 from agent_tui.errors import ModelFileError
+from agent_tui.features.local.addresses import check_address, file_stem, is_address
 from agent_tui.features.local.gguf import GgufInfo, read_gguf, refuse_unusable
 from agent_tui.features.local.library import ModelLibrary, check_name, suggest_name
 from agent_tui.features.local.model import DOWNLOADING, OFFERS, LocalModel, Offer, PullProgress

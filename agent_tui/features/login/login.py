@@ -2,15 +2,17 @@
 
 import argparse
 import asyncio
+import getpass
 import os
+import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import cast
 
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.key_store import keep, key_store, login_names, read_key
+from agent_tui.cli.key_store import key_store, login_names
 from agent_tui.cli.output import complain, write_text
-from agent_tui.errors import UsageError
+from agent_tui.errors import AgentTuiError, UsageError
 from agent_tui.providers.accounts import (
     Account,
     DeviceCode,
@@ -21,7 +23,7 @@ from agent_tui.providers.accounts import (
     sign_in_to,
 )
 from agent_tui.providers.kept_keys import KEEPABLE, SystemKeyring
-from agent_tui.providers.keys import KEY_VARIABLES
+from agent_tui.providers.keys import KEY_VARIABLES, what_is_wrong_with
 from agent_tui.safe_text import safe_text
 
 _ABOUT = """\
@@ -142,8 +144,39 @@ def _have_key_kept(provider: str, *, in_keyring: bool, has_key: bool) -> None:
     if in_keyring:
         SystemKeyring()  # fails before the user fetches a key that cannot be stored
     page = None if has_key else own_key_pages().get(provider)
-    key = asyncio.run(_fetch_key(page)) if page is not None else read_key(KEEPABLE[provider])
-    place = keep(provider, key, in_keyring=in_keyring)
+    key = asyncio.run(_fetch_key(page)) if page is not None else _read_key(KEEPABLE[provider])
+    place = _keep(provider, key, in_keyring=in_keyring)
     write_text(safe_text(f"Stored the {provider} key in {place}.") + "\n")
     if variable := next((name for name in KEY_VARIABLES[provider] if name in os.environ), ""):
         complain(f"{variable} is set: it is used instead of the stored key.")
+
+
+def _read_key(variable: str) -> str:
+    """Read a key that the user types without echo, or the first line of standard input.
+
+    Raises:
+        UsageError: It cannot be a key.
+    """
+    if sys.stdin.isatty():
+        key = getpass.getpass(f"Key (as in {variable}, not shown): ").strip()
+    else:
+        key = sys.stdin.readline().strip()
+    if not key:
+        raise UsageError("No key given.")
+    if wrong := what_is_wrong_with(key):
+        raise UsageError(f"Not a key: it {wrong}.")
+    return key
+
+
+def _keep(provider: str, key: str, *, in_keyring: bool) -> str:
+    """Store `key`; returns where.
+
+    Raises:
+        AgentTuiError: It could not be stored.
+    """
+    kept = key_store()
+    try:
+        kept.keep(provider, key, in_keyring=in_keyring)
+    except OSError as error:
+        raise AgentTuiError(f"Cannot store the key: {error}.") from error
+    return kept.places()[provider]

@@ -8,11 +8,7 @@ from importlib import resources
 from pathlib import Path
 
 from agent_tui.agent.prompt.context_files import (
-    FileChangeKind,
-    FileInForce,
     add_line,
-    changes_on_disk,
-    files_in_force,
     load_context_files,
     make_folder,
     own_file,
@@ -26,6 +22,12 @@ from agent_tui.commands.core.front import Front, Page, PageSection, has_model
 from agent_tui.commands.core.short_words import count_text, file_text
 from agent_tui.commands.instructions import put_in_force
 from agent_tui.events import AgentEvent, Notice
+from agent_tui.features.memory.changes import (
+    FileChangeKind,
+    FileInForce,
+    changes_on_disk,
+    files_in_force,
+)
 from agent_tui.messages import Pin
 from agent_tui.permissions.project_files import (
     CONTEXT_NAMES,

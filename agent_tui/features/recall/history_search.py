@@ -14,6 +14,7 @@ from agent_tui.features.recall.originals import (
     reply_text,
     rows_of,
 )
+from agent_tui.features.recall.terms import TermSet
 from agent_tui.messages import (
     AssistantMessage,
     TextContent,
@@ -22,7 +23,7 @@ from agent_tui.messages import (
     texts_in,
 )
 from agent_tui.sessions.entries import BranchSummaryEntry, CompactionEntry, Entry, MessageEntry
-from agent_tui.text_search import TermSet, fold, split_query
+from agent_tui.text_search import fold, split_query
 
 _MAX_HITS = 10
 _MAX_NEAREST = 3

@@ -9,22 +9,21 @@ from pathlib import Path
 from typing import Final, Literal, assert_never
 
 from agent_tui.features.sandbox.file_contents import FileVersion
+from agent_tui.features.sandbox.git_places import ON_PATH, find_stores, trees_named
 from agent_tui.features.sandbox.git_replacements import (
     is_replacement,
     without_replacements,
 )
+from agent_tui.features.sandbox.git_settings import find_doubts, settings_in
 from agent_tui.safe_paths import is_file, is_folder, is_link, real_path
 from agent_tui.tools.files.folder_entries import entries_in
 from agent_tui.tools.git.places import (
-    ON_PATH,
     entry_named,
-    find_stores,
     is_submodules,
     leads_to,
     place_named,
     repositories_of,
     trees_in,
-    trees_named,
 )
 from agent_tui.tools.git.settings import (
     MADE_BY_GIT,
@@ -33,10 +32,8 @@ from agent_tui.tools.git.settings import (
     WORK_TREE,
     ControlKind,
     decode,
-    find_doubts,
     lines_of,
     odd_settings,
-    settings_in,
     values_in,
 )
 

@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.features.sandbox.git_controls import GRAFTS, STEP_LINES
+from agent_tui.features.sandbox.git_places import ALTERNATES, READ_IN_TREE, find_stores
 from agent_tui.features.sandbox.git_replacements import find_replacements
 from agent_tui.safe_paths import is_folder, is_link, real_path, trace_links
 from agent_tui.tools.files.folder_entries import entries_in
 from agent_tui.tools.git.named_files import HOOK_NAME, find_named
 from agent_tui.tools.git.places import (
-    ALTERNATES,
     OBEYED,
-    READ_IN_TREE,
     REMOTES,
     SETTINGS_FILES,
-    find_stores,
     is_linked_tree,
     work_trees_of,
 )

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from agent_tui.features.sandbox.git_index import GitIndexes, names_are_safe
+from agent_tui.features.sandbox.git_places import ON_PATH, id_bytes_of, leads_to_work_tree
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.files.folder_entries import (
@@ -34,15 +35,7 @@ from agent_tui.tools.files.folder_entries import (
 )
 from agent_tui.tools.files.obeyed import EntryKind, who_obeys_entry
 from agent_tui.tools.files.protected import fold_name
-from agent_tui.tools.git.places import (
-    ON_PATH,
-    are_of_git,
-    git_folders,
-    id_bytes_of,
-    leads_to_work_tree,
-    repositories_of,
-    tops_of,
-)
+from agent_tui.tools.git.places import are_of_git, git_folders, repositories_of, tops_of
 
 _OBJECTS: Final = "objects"
 _GIT_DATA: Final = frozenset(

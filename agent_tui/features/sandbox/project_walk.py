@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from agent_tui.features.sandbox.beneath import folder_of, open_up
+from agent_tui.features.sandbox.git_places import READ_IN_TREE
 from agent_tui.features.sandbox.git_state import (
     GitState,
     find_gits,
@@ -30,7 +31,6 @@ from agent_tui.tools.files.protected import (
     may_hold_key,
 )
 from agent_tui.tools.files.tool_tokens import is_settings_with_token
-from agent_tui.tools.git.places import READ_IN_TREE
 
 MOST_FOLDERS: Final = 250_000
 """The most folders of the user's that are visited. Per 100,000, the first look takes 3 s of

@@ -6,7 +6,8 @@ from collections.abc import Set as AbstractSet
 from itertools import chain
 from pathlib import Path
 
-from agent_tui.tools.git.places import git_folders, is_git_folder, repositories_of
+from agent_tui.features.sandbox.git_places import is_git_folder
+from agent_tui.tools.git.places import git_folders, repositories_of
 
 
 class RepositoryMakers:

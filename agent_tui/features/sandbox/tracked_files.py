@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from agent_tui.errors import ToolError
+from agent_tui.features.sandbox.git_places import index_stamp
 from agent_tui.safe_paths import git_entry
 from agent_tui.tools.git.command import git_argv, object_id
-from agent_tui.tools.git.places import git_folders, index_stamp
+from agent_tui.tools.git.places import git_folders
 from agent_tui.tools.git.user_settings import (
     Stamps,
     UserSettings,

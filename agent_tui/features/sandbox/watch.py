@@ -47,6 +47,7 @@ from agent_tui.features.sandbox.ground import Ground
 from agent_tui.features.sandbox.held import HeldStore
 from agent_tui.features.sandbox.hidden import HiddenFiles
 from agent_tui.features.sandbox.known_versions import KnownVersions
+from agent_tui.features.sandbox.linked import describe_linked
 from agent_tui.features.sandbox.named_commits import NamesStamp
 from agent_tui.features.sandbox.plan import Covers
 from agent_tui.features.sandbox.project_look import ProjectLook
@@ -55,7 +56,6 @@ from agent_tui.features.sandbox.provenance import Provenance
 from agent_tui.features.sandbox.running_commands import RunningCommands
 from agent_tui.features.sandbox.tracked_files import TrackedFiles
 from agent_tui.safe_paths import is_folder, real_path
-from agent_tui.tools.files.home_links import describe_linked
 from agent_tui.tools.files.obeyed import who_obeys_folder, who_obeys_in
 from agent_tui.tools.git.places import git_place
 from agent_tui.tools.held_files import HeldFile

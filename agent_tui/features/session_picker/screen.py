@@ -22,8 +22,6 @@ from agent_tui.commands.core.front import loss_question
 from agent_tui.commands.core.short_words import count_text, short_count, short_path
 from agent_tui.commands.sessions import (
     NO_MESSAGE,
-    PickableSessions,
-    PickedSession,
     SessionsOfProject,
     age,
     listed_title,
@@ -31,8 +29,9 @@ from agent_tui.commands.sessions import (
     session_title,
 )
 from agent_tui.errors import SessionError
+from agent_tui.features.session_picker.command import PickableSessions, PickedSession
+from agent_tui.features.session_picker.newest_entries import newest_entries
 from agent_tui.safe_text import printable_line, safe_text
-from agent_tui.sessions.file.chunks import newest_entries
 from agent_tui.sessions.importers.discovery import (
     ForeignFile,
     foreign_agents,

@@ -20,7 +20,7 @@ from agent_tui.feature import load_object
 from agent_tui.providers.keys import secret_values
 from agent_tui.safe_paths import real_path
 from agent_tui.safe_text import printable_line, safe_json, strip_control_characters
-from agent_tui.sessions.export.formats import JSONL, MARKDOWN, ExportFormat, export_text, form_of
+from agent_tui.sessions.export.formats import JSONL, ExportFormat, export_text, form_of
 from agent_tui.sessions.importers.builder import ImportFormat
 from agent_tui.sessions.importers.discovery import foreign_agents
 from agent_tui.sessions.importers.import_session import import_session
@@ -205,7 +205,7 @@ def _export(arguments: argparse.Namespace, store: SessionStore) -> int:
     """Print a session as a document, or write it to a new file."""
     output = cast("Path | None", arguments.output)
     formats = cast("Sequence[ExportFormat]", arguments.formats)
-    by_suffix = form_of(output, formats) if output else MARKDOWN
+    by_suffix = form_of(output, formats) if output else formats[0]
     form = next((form for form in formats if form.name == arguments.form), by_suffix)
     with store.open(arguments.session, present_folder(), read_only=True) as log:
         text = export_text(log, form, secret_values(os.environ))

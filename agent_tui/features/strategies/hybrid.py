@@ -21,9 +21,10 @@ from agent_tui.compaction.strategies.message_plan import (
     Words,
     is_spoken,
 )
-from agent_tui.compaction.summary.validate import plain_text, words_problem
+from agent_tui.compaction.summary.validate import plain_text
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript import escape_tags
+from agent_tui.features.strategies.words import words_problem
 from agent_tui.messages import AssistantMessage, UserMessage
 from agent_tui.omissions import recall_mark, shorten_middle
 from agent_tui.providers.base import ProviderError

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import AssistantMessage, Message, ToolCall, ToolResultMessage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest
-from agent_tui.providers.scripted.provider import Reply, call
 
 DEMO_MODEL = ModelRef("scripted/tour")
 DEMO_WINDOW = 32_000

@@ -8,6 +8,7 @@ from agent_tui.attachments import without_attachments
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Choice, Front, Listing, Question
 from agent_tui.errors import AgentTuiError
+from agent_tui.features.tree.branches import Branches
 from agent_tui.features.tree.choice import TreeAction, TreeChoice
 from agent_tui.features.tree.undo import BUSY, choose_files, go_back
 from agent_tui.messages import UserMessage
@@ -28,6 +29,7 @@ _ACTIONS: tuple[Choice[TreeAction], ...] = (
 async def tree(front: Front, _argument: str) -> None:
     """Go back to an earlier message."""
     runtime = front.runtime
+    branches = Branches(runtime)
     if not runtime.conversation.log.entries:
         front.say("Nothing to go back to yet.")
         return
@@ -39,14 +41,14 @@ async def tree(front: Front, _argument: str) -> None:
     try:
         match action:
             case "go back":
-                await go_back(front, await runtime.branches.place_of(picked.entry_id))
+                await go_back(front, await branches.place_of(picked.entry_id))
             case "fork":
-                front.show_events(await runtime.branches.fork(picked.entry_id))
+                front.show_events(await branches.fork(picked.entry_id))
             case "summarise":
-                place = await runtime.branches.place_of(picked.entry_id)
+                place = await branches.place_of(picked.entry_id)
                 way, told = await choose_files(front, place)
                 if way in ("talk", "both"):
-                    await front.run(runtime.go_back_with_summary(picked.entry_id))
+                    await front.run(branches.go_back_with_summary(picked.entry_id))
                 front.show_events(told)
             case None:
                 pass
@@ -64,11 +66,11 @@ class PickableEntries:
         """The tree, as a screen."""
         from agent_tui.features.tree.screen import TreeScreen
 
-        return cast("Screen[object]", TreeScreen(self.runtime.branches))
+        return cast("Screen[object]", TreeScreen(Branches(self.runtime)))
 
     async def listing(self) -> Listing[TreeChoice]:
         """The user's messages on this branch, also from before compactions, newest first."""
-        tree = await self.runtime.branches.whole_tree()
+        tree = await self.runtime.sessions.whole_tree()
         said = [
             Choice(
                 TreeChoice(entry.id, None),

@@ -12,9 +12,9 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Input
 
-from agent_tui.agent.session.branches import Branches
 from agent_tui.commands.core.front import Choice, Question
 from agent_tui.errors import AgentTuiError
+from agent_tui.features.tree.branches import Branches
 from agent_tui.features.tree.choice import TreeAction, TreeChoice
 from agent_tui.features.tree.rows import MessageTree, TreeRow, TreeRowKind
 from agent_tui.safe_text import safe_text

@@ -10,6 +10,7 @@ from agent_tui.commands.core.front import Choice, Front, Page, Question
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
+from agent_tui.features.tree.branches import Branches
 from agent_tui.features.tree.difference import FileDifference
 from agent_tui.sessions.lineage.joined import ContinuationPoint
 from agent_tui.sessions.replay.file_changes import RestorePlan
@@ -37,6 +38,7 @@ _SHOWN_FILES = 12
 async def undo(front: Front, argument: str) -> None:
     """Undo the last message, its file changes, or both."""
     runtime = front.runtime
+    branches = Branches(runtime)
     ways: dict[str, GoesBack] = {way: way for way in _WAYS}
     wanted = ways.get(argument.lower())
     if argument and wanted is None:
@@ -45,11 +47,11 @@ async def undo(front: Front, argument: str) -> None:
     back = await runtime.files.plan_taking_back()
     can_redo = bool(back.restores) and not runtime.files.is_said_since_restore and wanted is None
     try:
-        said = await runtime.branches.last_said()
+        said = await branches.last_said()
         if can_redo and (said is None or not front.can_ask):
             await _take_restore_back(front, back)
         elif said is None:
-            tree = await runtime.branches.whole_tree()
+            tree = await runtime.sessions.whole_tree()
             front.say(tree.unread or "Nothing to undo yet.")
         else:
             await go_back(front, said, wanted, back if can_redo else None)
@@ -79,7 +81,7 @@ async def go_back(
     way, told = await choose_files(front, place, wanted, redo)
     try:
         if way in ("talk", "both"):
-            front.show_events(await front.runtime.branches.go_to(place))
+            front.show_events(await Branches(front.runtime).go_to(place))
     finally:
         front.show_events(told)
 
@@ -105,7 +107,7 @@ async def choose_files(
         await _take_restore_back(front, redo or RestorePlan(), is_chosen=True)
         return None, ()
     if way == "both":
-        await runtime.branches.check(place)  # otherwise only the files would go back
+        await Branches(runtime).check(place)  # otherwise only the files would go back
     if way in ("files", "both"):
         if plan.is_empty:
             front.say("No files have changed since.")
@@ -206,6 +208,6 @@ def _page(front: Front, differences: tuple[Difference, ...]) -> DifferencePage:
 async def fork(front: Front, _argument: str) -> None:
     """Continue in a copy of this session."""
     try:
-        front.show_events(await front.runtime.branches.fork())
+        front.show_events(await Branches(front.runtime).fork())
     except AgentTuiError as error:
         front.say(str(error), "warning")

@@ -11,8 +11,9 @@ import httpx
 
 from agent_tui._version import __version__
 from agent_tui.errors import ToolError
+from agent_tui.features.web.address import web_url
 from agent_tui.features.web.exchange import Moved
-from agent_tui.tools.addresses import Resolve, check_addresses, resolve, web_url
+from agent_tui.tools.addresses import Resolve, check_addresses, resolve
 
 MAX_TEXT_BYTES: Final = 3_000_000
 """Bytes; of a longer page or text only this much is read."""

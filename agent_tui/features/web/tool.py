@@ -11,10 +11,11 @@ from pathlib import Path
 from pydantic import Field
 
 from agent_tui.errors import ToolError
+from agent_tui.features.web.address import web_url
 from agent_tui.features.web.exchange import Fetched, FetchRequest, answer_of
 from agent_tui.messages import ToolDetails
 from agent_tui.secret_text import holds_value, mask_values
-from agent_tui.tools.addresses import check_host, web_url
+from agent_tui.tools.addresses import check_host
 from agent_tui.tools.base import Intent, ToolArguments, ToolContext, ToolOutput
 from agent_tui.tools.command_sandbox import NO_SANDBOX, CommandSandbox
 from agent_tui.tools.processes.keeper import ProcessKeeper

@@ -9,17 +9,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from concurrent.futures import Future
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TypeVar, cast
 
 import httpx
 from pydantic import JsonValue
 
 from agent_tui.messages import JsonObject
-from agent_tui.providers.transport.cloud_auth import AwsAccount, GoogleAccount, read_frames
 from agent_tui.providers.wires.base import (
     STREAM_END,
     Address,
     BadAddressError,
+    Framing,
     InTime,
     LostConnectionError,
     MalformedReplyError,
@@ -28,9 +28,12 @@ from agent_tui.providers.wires.base import (
     PageError,
     RedirectError,
     RefusedError,
+    Signer,
 )
 
 importlib.import_module("anyio._backends._asyncio")  # otherwise the first request would wait for it
+
+_T = TypeVar("_T")
 
 _CONNECT_TIMEOUT_S = 30.0
 _KEEP_ALIVE_S = 120.0
@@ -49,7 +52,6 @@ MAX_EVENT_BYTES = 32_000_000
 """Bytes; a longer event or response is not a reply: no model comes near this."""
 
 _EVENT_STREAM = "text/event-stream"
-_FRAMES = "application/vnd.amazon.eventstream"
 _END = b"[DONE]"
 _BOM = b"\xef\xbb\xbf"
 _LOOKS_LIKE_EVENTS = re.compile(rb"\s*(?:data:|event:|error:|:)")
@@ -66,7 +68,7 @@ class HttpClient:
     Servers on this machine are called without the environment's proxy.
 
     Args:
-        environ: Holds the variables for a Google account.
+        environ: The variables that accounts are opened with.
         transport: Carries the requests; None for the network.
     """
 
@@ -80,8 +82,7 @@ class HttpClient:
             timeout=httpx.Timeout(None, connect=_CONNECT_TIMEOUT_S),
             limits=httpx.Limits(keepalive_expiry=_KEEP_ALIVE_S),
         )
-        self._amazon: AwsAccount | None = None
-        self._google: GoogleAccount | None = None
+        self._signers: dict[Callable[[Mapping[str, str]], Signer], Signer] = {}
 
     async def aclose(self) -> None:
         """Close the open connections."""
@@ -107,9 +108,11 @@ class HttpClient:
             MissingKeyError: The request must be signed, and there are no credentials.
         """
         headers = {"content-type": "application/json", "accept": _EVENT_STREAM, **address.headers}
-        if address.aws_region or address.as_google:
-            signing = _in_daemon_thread(lambda: self._account_headers(address, content))
-            headers |= await in_time(signing)
+        may_follow = True
+        if (sign := address.sign) is not None:
+            signing = _in_daemon_thread(lambda: self._sign(sign, address.url, content))
+            signature, may_follow = await in_time(signing)
+            headers |= signature
         try:
             request = self._http.build_request(
                 "POST", address.url, content=content, headers=headers
@@ -117,10 +120,10 @@ class HttpClient:
         except httpx.InvalidURL as error:
             raise BadAddressError(f"{address.url} is not a web address") from error
         try:
-            response = await self._answer(request, in_time, may_follow=not address.aws_region)
+            response = await self._answer(request, in_time, may_follow=may_follow)
             pieces = response.aiter_bytes()
             try:
-                async with aclosing(_events(response, pieces, in_time)) as events:
+                async with aclosing(_events(response, pieces, in_time, address.framing)) as events:
                     async for event in events:
                         yield event
             except GeneratorExit:
@@ -188,15 +191,13 @@ class HttpClient:
                 if not was_open or _ANSWERED in steps:
                     raise
 
-    def _account_headers(self, address: Address, content: bytes) -> dict[str, str]:
-        """The headers that authorise the request with an account; blocks."""
-        if address.as_google:
-            if self._google is None:
-                self._google = GoogleAccount(self._environ)
-            return self._google.headers()
-        if self._amazon is None:
-            self._amazon = AwsAccount()
-        return self._amazon.headers(address.url, content, address.aws_region)
+    def _sign(
+        self, sign: Callable[[Mapping[str, str]], Signer], url: str, content: bytes
+    ) -> tuple[Mapping[str, str], bool]:
+        """The headers of an account, and whether they are valid after a redirect, too; blocks."""
+        if (signer := self._signers.get(sign)) is None:
+            signer = self._signers[sign] = sign(self._environ)
+        return signer.headers(url, content), not signer.is_for_one_address
 
 
 async def _read_end(pieces: AsyncIterator[bytes]) -> None:
@@ -214,16 +215,20 @@ async def _read_end(pieces: AsyncIterator[bytes]) -> None:
 
 
 async def _events(
-    response: httpx.Response, pieces: AsyncIterator[bytes], in_time: InTime
+    response: httpx.Response,
+    pieces: AsyncIterator[bytes],
+    in_time: InTime,
+    framing: Framing | None,
 ) -> AsyncGenerator[JsonObject, None]:
     if response.is_error:
         raise _refusal(await _whole(pieces, in_time), response)
-    if response.headers.get("content-type", "").startswith(_FRAMES):
-        async with aclosing(read_frames(pieces, in_time)) as events:
+    kind = response.headers.get("content-type", "")
+    if framing is not None and kind.startswith(framing.content_type):
+        async with aclosing(framing.read(pieces, in_time)) as events:
             async for event in events:
                 yield event
         return
-    if not response.headers.get("content-type", "").startswith(_EVENT_STREAM):
+    if not kind.startswith(_EVENT_STREAM):
         whole = await _whole(pieces, in_time)
         if (reply := _object_in(whole)) is not None and "choices" in reply:
             yield reply  # some do not stream even if asked to
@@ -356,9 +361,9 @@ def _whole_number(digits: str) -> int | float:
 _JSON = json.JSONDecoder(parse_int=_whole_number)
 
 
-async def _in_daemon_thread(work: Callable[[], dict[str, str]]) -> dict[str, str]:
+async def _in_daemon_thread(work: Callable[[], _T]) -> _T:
     """The result of `work`; the program does not wait for it when it exits."""
-    done: Future[dict[str, str]] = Future()
+    done: Future[_T] = Future()
     done.set_running_or_notify_cancel()
 
     def run() -> None:

@@ -1,8 +1,8 @@
 """What a wire is: it writes a request in one protocol, and reads its stream."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
@@ -41,27 +41,59 @@ class WireRequest:
     cache_key: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
-    """The address and headers of a request.
-
-    Attributes:
-        aws_region: The region to sign for, at Amazon; empty if it is not to be signed.
-        as_google: Whether to send a token of the user's or the machine's Google account.
-    """
-
-    url: str
-    headers: Mapping[str, str]
-    aws_region: str = ""
-    as_google: bool = False
-
-
 class InTime(Protocol):
     """Waits for something as long as a request may be silent."""
 
     async def __call__(self, awaitable: Awaitable[_T]) -> _T:
         """The result of `awaitable`."""
         ...
+
+
+class Signer(Protocol):
+    """An account that authorizes requests in place of a key.
+
+    Attributes:
+        is_for_one_address: Whether its headers are valid for one address only, so that no redirect
+            is followed.
+    """
+
+    is_for_one_address: ClassVar[bool]
+
+    def headers(self, url: str, content: bytes, /) -> Mapping[str, str]:
+        """The headers that authorize a POST of the JSON `content`. May block.
+
+        Raises:
+            MissingKeyError: The account has no valid credentials.
+        """
+        ...
+
+
+class Framing(NamedTuple):
+    """How the events of a stream are sent, if not as ``text/event-stream``.
+
+    Attributes:
+        content_type: How the response names it.
+        read: Yields the events in pieces of the response. Raises `StreamError`.
+    """
+
+    content_type: str
+    read: Callable[[AsyncIterator[bytes], InTime], AsyncGenerator[JsonObject, None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """The address and headers of a request.
+
+    Attributes:
+        sign: Opens the account that authorizes the request, from the environment; None if the
+            headers do. Equal values share an account. May block and raise `MissingKeyError`.
+        framing: How a stream may be sent besides as ``text/event-stream``; None for no other way.
+    """
+
+    url: str
+    headers: Mapping[str, str]
+    sign: Callable[[Mapping[str, str]], Signer] | None = None
+    framing: Framing | None = None
 
 
 STREAM_END: Final[JsonObject] = {}

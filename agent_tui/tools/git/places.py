@@ -1,8 +1,7 @@
 """Where git keeps a repository, found without running git."""
 
 import os
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,6 @@ from agent_tui.tools.git.settings import (
     WORK_TREE,
     ControlKind,
     find_named_paths,
-    named_paths_in,
     read_settings,
     read_text,
 )
@@ -29,16 +27,6 @@ SETTINGS_FILES: Final[tuple[tuple[str, ControlKind], ...]] = (
 REMOTES: Final = ("remotes", "branches")
 """Folders with a file for each remote, as before git had settings for them."""
 
-READ_IN_TREE: Final = (".gitignore", ".gitattributes", ".gitmodules", ".mailmap")
-"""The files of a work tree that git reads without being told to."""
-
-ALTERNATES: Final = ("objects/info/alternates", "objects/info/http-alternates")
-"""Files that name further folders with objects. Git, or a client of a repository that is served,
-reads what is there, and the file of this name there."""
-
-ON_PATH: Final = "safe"
-"""A folder that has shells run what is in ``bin``: their ``PATH`` begins with a way through it,
-``.git/safe/../../bin``."""
 
 OBEYED: Final = ("hooks", "gitdir", *REMOTES, *(name for name, _ in SETTINGS_FILES))
 """What in a git folder determines what runs, or where git looks."""
@@ -46,14 +34,8 @@ OBEYED: Final = ("hooks", "gitdir", *REMOTES, *(name for name, _ in SETTINGS_FIL
 _HEAD: Final = "HEAD"
 _SHARED: Final = "commondir"
 _PARTS: Final = ("objects", "refs")
-_MARKS: Final = (_HEAD, _SHARED, *_PARTS)
+MARKS: Final = (_HEAD, _SHARED, *_PARTS)
 _SUBMODULES: Final = "modules"
-_ANY_FORMAT: Final = re.compile(r"\bobjectformat\b", re.IGNORECASE)
-_ID_FORMAT: Final = re.compile(
-    r"^\[extensions\]\n(?:\t\w+ = .*\n)*\tobjectformat = (sha1|sha256)$",
-    re.MULTILINE | re.IGNORECASE,
-)
-"""How git itself writes which ids a repository has."""
 
 
 def are_of_git(names: Collection[str]) -> bool:
@@ -63,11 +45,6 @@ def are_of_git(names: Collection[str]) -> bool:
     (``is_git_directory``).
     """
     return _HEAD in names and (_SHARED in names or all(part in names for part in _PARTS))
-
-
-def is_git_folder(folder: Path) -> bool:
-    """Whether git takes `folder` for a git folder, whatever its name is. Blocking."""
-    return are_of_git([name for name in _MARKS if os.path.lexists(folder / name)])
 
 
 def git_folder_around(path: Path, written: Iterable[Path] = ()) -> Path | None:
@@ -94,7 +71,7 @@ def _is_git(folder: str, new: Iterable[str]) -> bool:
     def has(name: str) -> bool:
         return fold_name(name) in made or os.path.lexists(start + name)
 
-    return has(_HEAD) and are_of_git(list(filter(has, _MARKS)))
+    return has(_HEAD) and are_of_git(list(filter(has, MARKS)))
 
 
 def leads_to(pointer: Path, *, follow_links: bool = False) -> Path | None:
@@ -113,22 +90,6 @@ def place_named(pointer: Path, text: str) -> Path | None:
     """
     named = text.removeprefix("gitdir:").strip()
     return real_path(pointer.parent / named) if named else None
-
-
-def find_stores(alternates: Path, lines: Iterable[bytes]) -> Iterator[Path]:
-    """The folders with objects that `lines` of the file `alternates` name, links not followed.
-
-    As git finds them (``link_alt_odb_entries``). One in quotation marks is returned with these.
-
-    Raises:
-        ValueError: A line cannot be a path.
-    """
-    objects = real_path(alternates.parent.parent)
-    for line in lines:
-        if line and not line.startswith(b"#"):
-            if b"\0" in line:
-                raise ValueError(line)
-            yield Path(os.path.normpath(objects / os.fsdecode(line)))
 
 
 def repositories_of(entry: Path) -> Iterator[Path]:
@@ -167,11 +128,6 @@ def trees_in(settings: Path) -> Iterator[Path]:
     return (settings.parent / value for value, kind in named if kind == "tree")
 
 
-def trees_named(settings: Path, text: str) -> Iterator[Path]:
-    """As `trees_in`, for a file with this `text`."""
-    return (settings.parent / value for value, kind in named_paths_in(text) if kind == "tree")
-
-
 def tops_of(entry: Path) -> Iterator[Path]:
     """Each work tree that git may use for a ``.git``: the folder around it, and what it names."""
     named = (real_path(tree) for _, trees in work_trees_of(entry) for tree in trees)
@@ -192,38 +148,6 @@ def is_linked_tree(entry: Path) -> bool:
 def _repositories_around(git: Path, common: Path) -> Iterable[Path]:
     worktrees = folders_in(common / "worktrees")
     return dict.fromkeys((git, common, *worktrees, *_submodules_in(common / _SUBMODULES)))
-
-
-def index_stamp(top: Path) -> int:
-    """The ``ctime`` of the index of the work tree at `top`; changes with it, 0 without one."""
-    with suppress(OSError, StopIteration):
-        return (next(repositories_of(top / ".git")) / "index").stat().st_ctime_ns
-    return 0
-
-
-def id_bytes_of(git: Path) -> int:
-    """The length of an object's id in the git folder `git`; 0 if its settings could say either."""
-    try:
-        text = read_text((leads_to(git / "commondir") or git) / "config")
-    except OSError:
-        return 20
-    mentions = _ANY_FORMAT.findall(text)
-    stated = _ID_FORMAT.search(text) if len(mentions) == 1 else None
-    return {"sha1": 20, "sha256": 32}[stated[1]] if stated else 0 if mentions else 20
-
-
-def leads_to_work_tree(tree: Path, places: Sequence[Path]) -> bool:
-    """Whether a linked work tree's folder `tree` names one in `places`, none, or its own.
-
-    ``git worktree repair`` writes a ``.git`` where the file ``gitdir`` leads.
-    """
-    entry = leads_to(tree / "gitdir")
-    return (
-        entry is None
-        or any(entry.is_relative_to(place) for place in places)
-        or not os.path.lexists(entry.parent)
-        or leads_to(entry) == real_path(tree)
-    )
 
 
 def _submodules_in(folder: Path) -> Iterator[Path]:

@@ -8,8 +8,7 @@ file; anything else is a doubt.
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -65,32 +64,8 @@ _PLAIN: dict[str, frozenset[str]] = {
     "color": frozenset({"ui"}),
     "gc": frozenset({"auto"}),
 }
-_PUSHES: Final = frozenset(("remote.url", "remote.pushurl", "remote.mirror"))
-_NAMES_REMOTE: Final = "branch.remote"
-"""Settings that say where a push goes. What is no remote's name is an address: also a folder."""
 
-_DAILY: Final = {
-    name: re.compile(value)
-    for name, value in {
-        _NAMES_REMOTE: r".*",  # the remote itself is checked separately
-        "branch.merge": r"refs/.+",
-        "branch.description": r".*",
-        "core.worktree": r".*",  # so is this one
-        "core.repositoryformatversion": r"[01]",
-        "core.sparsecheckout": r"true|false",
-        "core.sparsecheckoutcone": r"true|false",
-        "extensions.worktreeconfig": r"true",
-        "extensions.refstorage": r"files|reftable",
-        "index.sparse": r"true|false",
-    }.items()
-}
-"""What git itself changes in the settings of a repository that it has, and to which values.
 
-By ``git branch -u``, ``git sparse-checkout``, ``git submodule`` and ``git refs migrate``."""
-
-_ADDED_SECTIONS: Final = frozenset(("submodule",))
-_REMOVED_SECTIONS: Final = frozenset(("branch", "remote", "submodule"))
-"""Whole sections that git adds or removes: ``git submodule init``, ``git branch -d``."""
 WORK_TREE: Final = "core.worktree"
 """A submodule's git folder names its work tree."""
 
@@ -157,11 +132,6 @@ def lines_of(text: str) -> Iterator[SettingLine]:
         yield SettingLine(name, section, line)
 
 
-def settings_in(content: bytes | None) -> set[tuple[str, str]]:
-    """What each line of a settings file says."""
-    return {line.setting for line in lines_of(decode(content or b""))}
-
-
 def find_named_paths(
     config: Path, *, follow_links: bool = False
 ) -> Iterator[tuple[str, NamedKind]]:
@@ -178,9 +148,9 @@ def named_paths_in(text: str) -> Iterator[tuple[str, NamedKind]]:
     """As `find_named_paths`, for the text of a settings file."""
     for line in lines_of(_SECTION.sub(r"\g<0>\n", _JOINED.sub(_join, text))):
         key, _, value = line.text.partition("=")
-        section = _kind_of(line.section).partition(".")[0]  # ``[submodule.x]`` is valid, too
+        section = kind_of(line.section).partition(".")[0]  # ``[submodule.x]`` is valid, too
         setting = f"{section}.{key.strip().lower()}"
-        named = _plain_value(value)
+        named = plain_value(value)
         if (kind := _NAMING.get(setting)) is not None and named:
             yield named, kind
         elif kind is None and named and _may_run(setting, named):
@@ -197,7 +167,7 @@ def _join(part: re.Match[str]) -> str:
     return part[0] if part[0][0] in "#;" else re.sub(r"\\\r?\n", "", part[0])
 
 
-def _plain_value(written: str) -> str:
+def plain_value(written: str) -> str:
     """The value of a setting without quotes, escapes and a comment."""
     parts = list[str]()
     at = 0
@@ -206,76 +176,6 @@ def _plain_value(written: str) -> str:
         at = part.end()
     text = "".join(parts).strip()
     return re.sub(r"\\(.)", lambda part: _ESCAPES.get(part[1], part[1]), text)
-
-
-def find_doubts(text: str, before: str) -> list[str]:
-    """What is wrong with git settings because of those that were there `before`."""
-    now, was = list(_written_in(text)), list(_written_in(before))
-    left = [each for each in now if not _is_daily(each, was, _ADDED_SECTIONS)]
-    had = [each for each in was if not _is_daily(each, now, _REMOVED_SECTIONS)]
-    if left == had and not _leads_elsewhere(text, before):
-        return []
-    lost = [each.name for each in had if each not in left]
-    new = [each.name for each in left if each not in had]
-    if left == had or not _PUSHES.isdisjoint((*lost, *new)):
-        return ["git would push elsewhere"]
-    if new:
-        return [f"git would follow {new[0]}"]
-    return [f"git would run without {lost[0]}" if lost else "git would read another order"]
-
-
-class _Written(NamedTuple):
-    """A setting: its name, its section, and its value, with ``=``; or a line not understood."""
-
-    name: str
-    section: str
-    value: str
-
-
-def _written_in(text: str) -> Iterator[_Written]:
-    for line in lines_of(text):
-        if line.name is None:
-            yield _Written(line.text.strip(), line.section, "")
-        elif line.name:
-            _, sign, value = line.text.partition("=")
-            yield _Written(line.name, line.section, sign + _plain_value(value.strip()))
-
-
-def _is_daily(each: _Written, others: Iterable[_Written], sections: AbstractSet[str]) -> bool:
-    """Whether git adds or removes a setting in its daily work.
-
-    Args:
-        each: The setting.
-        others: The settings of the version without it.
-        sections: The kinds of sections that git adds or removes as a whole.
-    """
-    allowed = _DAILY.get(each.name)
-    if allowed is not None and each.value[:1] == "=" and allowed.fullmatch(each.value[1:]):
-        return True
-    is_whole = all(each.section != other.section for other in others)
-    is_known = is_plain_setting(each.name) or each.name in MADE_BY_GIT
-    return is_whole and is_known and _kind_of(each.section) in sections
-
-
-def _leads_elsewhere(text: str, before: str) -> bool:
-    """Whether a branch pushes to another remote than known ones.
-
-    A remote may be removed, unless a branch names it.
-    """
-    remotes = {section for section, _ in _settings(text, _PUSHES)}
-    lost = {section for section, _ in _settings(before, _PUSHES)} - remotes
-    branches = _settings(before, {_NAMES_REMOTE})
-    for branch in _settings(text, {_NAMES_REMOTE}):
-        named = f'remote "{_plain_value(branch[1].partition("=")[2])}"'
-        is_known = named in remotes or named == 'remote "."' or branch in branches
-        if named in lost or not is_known:
-            return True
-    return False
-
-
-def _settings(text: str, names: AbstractSet[str]) -> set[tuple[str, str]]:
-    """The lines with settings of these `names`, each with its section."""
-    return {line.setting for line in lines_of(text) if line.name in names}
 
 
 def decode(content: bytes) -> str:
@@ -298,7 +198,7 @@ def odd_settings(config: Path, content: bytes) -> Iterator[tuple[str, str, tuple
     lines = lines_of(content.decode("utf-8"))
     for number, line in enumerate(lines, start=1):
         if not line.is_plain:
-            here = f"the section {_kind_of(line.section)}" if line.section else "this line"
+            here = f"the section {kind_of(line.section)}" if line.section else "this line"
             shown = line.name or here
             yield shown, f"{config}:{number}: {shown} could run a program", line.setting
 
@@ -318,7 +218,7 @@ def _setting_of(line: str, section: str) -> tuple[str | None, str]:
     setting = _SETTING.fullmatch(line)
     if setting is None or line.endswith("\\"):
         return None, section
-    return f"{_kind_of(section)}.{setting[1].lower()}", section
+    return f"{kind_of(section)}.{setting[1].lower()}", section
 
 
 def is_plain_setting(name: str) -> bool:
@@ -345,7 +245,7 @@ def names_path(name: str) -> bool:
     return name in _NAMING
 
 
-def _kind_of(section: str) -> str:
+def kind_of(section: str) -> str:
     """The kind of a section: ``remote`` of ``remote "origin"``."""
     return section.partition(" ")[0]
 

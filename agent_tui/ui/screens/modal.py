@@ -1,14 +1,14 @@
 """The bases of all screens above the chat, and the screen of a `Page`: headings and rows."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import (
-    TYPE_CHECKING,
     ClassVar,
     Generic,
     ParamSpec,
     Protocol,
+    TypeAlias,
     TypeVar,
     cast,
     runtime_checkable,
@@ -28,20 +28,21 @@ from agent_tui.commands.core.front import Page, PageSection, Showable
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.parts import FieldRow, KeysLine, any_app
 
-if TYPE_CHECKING:  # loads much, which other screens spare
-    from agent_tui.commands.compaction import KeepingChoice
-
 ResultT = TypeVar("ResultT")
 AppResultT = TypeVar("AppResultT")
 ParamsT = ParamSpec("ParamsT")
+
+
+FollowUp: TypeAlias = Callable[[], Awaitable[None]]
+"""What follows a screen once it is closed."""
 
 
 @runtime_checkable
 class BringsScreen(Showable, Protocol):
     """A `Showable` of a feature that has a screen."""
 
-    def make_screen(self) -> Screen[None]:
-        """The screen that shows it."""
+    def make_screen(self) -> Screen[FollowUp] | Screen[None]:
+        """The screen that shows it. It may close with what follows."""
         ...
 
 
@@ -116,7 +117,7 @@ def show_waiting(app: App[AppResultT], what: str) -> None:
             screen.show_waiting(what)
 
 
-class ReadingScreen(Modal[None]):
+class ReadingScreen(Modal[FollowUp]):
     """A page that scrolls; closed with Esc, Enter or q. Its scrolling part is ``#page``."""
 
     CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss"]
@@ -135,35 +136,6 @@ class ReadingScreen(Modal[None]):
     def action_leave(self) -> None:
         """Close."""
         self.dismiss(None)
-
-
-class LeadingScreen(ReadingScreen):
-    """A page about compactions from which one can go on to what a compaction keeps.
-
-    Args:
-        choice: Lets the user decide what is kept; None while the agent works.
-
-    Attributes:
-        wanted_choice: The choice, once the user wants it.
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "choose", "Choose what is kept")]
-
-    def __init__(self, choice: "KeepingChoice | None") -> None:
-        super().__init__()
-        self._choice = choice
-        self.wanted_choice: KeepingChoice | None = None
-
-    @property
-    def choose_hint(self) -> str:
-        """The key, for the line of keys; empty if it does nothing."""
-        return "m choose what is kept · " if self._choice is not None else ""
-
-    def action_choose(self) -> None:
-        """Close, and request the choice."""
-        if self._choice is not None:
-            self.wanted_choice = self._choice
-            self.dismiss(None)
 
 
 _MAX_FIRST_COLUMN = 28

@@ -1,4 +1,4 @@
-"""Keeps what is around the chat up to date: status bar, title, hint, greeting, notifications."""
+"""Keeps what is around the chat up to date: status bar, title, hint, greeting, watchers."""
 
 import asyncio
 import json
@@ -18,10 +18,10 @@ from agent_tui.ui.chat.welcome import newest_sessions, renew_welcome
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.lines_field import new_line_hint
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.status.notifier import Notifier, notification_sequence
 from agent_tui.ui.status.status_line import StatusFields, git_branch
 from agent_tui.ui.terminal.state import REPEAT_PROGRESS_S, Progress, can_show_progress
 from agent_tui.ui.transcript.blocks import StartRow, WelcomeBlock
+from agent_tui.ui.watchers import WatchedScreen, make_watchers
 from agent_tui.ui.window import Window
 
 KNOWN_AFTER = 10
@@ -119,7 +119,7 @@ class StatusView:
         widgets: The widgets to change.
 
     Attributes:
-        notifier: Decides whether to notify the user.
+        watchers: What features bring to learn what happens on the screen.
         onboarding: Whether hints still help.
     """
 
@@ -127,7 +127,16 @@ class StatusView:
         self._window = window
         self._options = options
         self._widgets = widgets
-        self.notifier = Notifier(options.settings.notify, options.clock)
+        self.watchers = make_watchers(
+            WatchedScreen(
+                options.settings,
+                options.clock,
+                lambda: self.fields().folder,
+                window.terminal.write,
+                lambda: window.app.bell(),
+                window.start_work,
+            )
+        )
         self.onboarding = Onboarding(options.onboarding_file)
         self._is_working = self._is_asking = False
         self._titled: Doing = "idle"
@@ -149,7 +158,8 @@ class StatusView:
 
     def person_acted(self) -> None:
         """Note that a key was pressed: an error that ended the last turn was seen."""
-        self.notifier.person_acted()
+        for watcher in self.watchers:
+            watcher.note_key()
         if self._has_failed:
             self._has_failed = False
             self._window.terminal.set_progress(self._progress)
@@ -194,7 +204,7 @@ class StatusView:
         self._widgets.activity.show_hint(hint_text(situation))
 
     def follow(self, event: AgentEvent) -> None:
-        """Update title and hint after an event, and notify a user who is away."""
+        """Update title and hint after an event."""
         if self._offers_start:
             self._refresh_welcome()
         if isinstance(event, TurnFinished):
@@ -202,16 +212,8 @@ class StatusView:
         if self._doing != self._titled or self._has_failed:
             self._refresh_title(self.fields())
             self.refresh_hint()
-        if text := self.notifier.text_for(event):
-            self._window.start_work(self._notify(text))
-
-    async def _notify(self, text: str) -> None:
-        method = await self.notifier.method(os.environ)
-        if method.protocol is None:
-            self._window.app.bell()
-        else:
-            title = f"agent-tui · {self.fields().folder}"
-            self._window.terminal.write(notification_sequence(method, title, text))
+        for watcher in self.watchers:
+            watcher.see(event)
 
     def fields(self) -> StatusFields:
         """What the status bar shows now."""

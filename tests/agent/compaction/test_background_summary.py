@@ -14,10 +14,10 @@ from agent_tui.compaction.policy import Breaker
 from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.config import CompactionSettings, Settings
 from agent_tui.events import CompactionFinished
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.client import OnUsage
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.tokens import TokenCounter
 from tests.compaction.writer import GOOD, Models, Writer, client_of
 from tests.support.compaction_ways import SUMMARY, Scene, Script, ahead_of, talk, written_ahead

@@ -10,9 +10,10 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.config import CompactionSettings
 from agent_tui.events import CompactionFailed, CompactionFinished, Notice, TurnFinished
 from agent_tui.features.context.contents import cache_text
+from agent_tui.features.context.undo import undo_compaction
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.entries import CompactionEntry
 from tests.support.compaction_ways import SUMMARY, Waits, talk
 from tests.support.runtime import Stage, collect, of_kind, only
@@ -201,7 +202,7 @@ async def test_in_a_pause_the_model_is_asked_once_and_the_answer_is_used_when_it
     (done,) = await scene.turn()
     assert done.note.startswith("The model chose what to keep in the pause")
     assert scene.asked == 1
-    await scene.runtime.sessions.undo_compaction()
+    await undo_compaction(scene.runtime)
     assert scene.runtime.conversation.usage.used > 13_000
 
 

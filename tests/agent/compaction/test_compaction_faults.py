@@ -16,9 +16,9 @@ from agent_tui.config import CompactionSettings
 from agent_tui.events import CompactionFinished, CompactionProgress, TurnFinished
 from agent_tui.feature import Feature, own_features
 from agent_tui.features.compact_file.compaction import CompactionReport, FileCompaction
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.client import ModelClient
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CompactionEntry, Entry
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tokens import TokenCounter

@@ -7,9 +7,9 @@ import pytest
 
 from agent_tui.errors import IN_CHAT
 from agent_tui.events import AgentEvent, CompactionFinished, TurnFinished
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import ToolCall
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only
 
 WINDOW = 10_000

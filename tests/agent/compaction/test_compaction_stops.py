@@ -24,9 +24,9 @@ from agent_tui.events import (
     TotalsChanged,
     TurnFinished,
 )
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import AssistantMessage, TextContent, ToolResultMessage
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.file.disk import DiskFile
 from tests.support.compaction_ways import (

@@ -17,9 +17,10 @@ from agent_tui.events import (
     CompactionProgress,
     TurnFinished,
 )
+from agent_tui.features.context.undo import undo_compaction
 from agent_tui.features.strategies.hybrid import SYSTEM_PROMPT
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import report_of
@@ -117,7 +118,7 @@ async def test_when_asked_it_works_in_the_same_session(stage: Stage, strategy: s
     assert file is not None
     with SessionLog.open(file, read_only=True) as log:
         assert context_bytes(log.path_entries()) == after
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert context_bytes(runtime.conversation.log.path_entries()) == before
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from agent_tui.events import CompactionFinished
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.features.tour.scripted import Reply
 from tests.support.long_work import long_work
 from tests.support.runtime import Stage, collect, only
 

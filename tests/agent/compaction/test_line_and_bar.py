@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from agent_tui.events import CompactionFinished
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.tokens import TokenCounter
 from tests.support.runtime import Stage, collect, only
 

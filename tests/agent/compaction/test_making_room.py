@@ -19,9 +19,10 @@ from agent_tui.events import (
     SessionChanged,
     TurnFinished,
 )
+from agent_tui.features.context.undo import undo_compaction
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import ToolResultMessage, Usage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry, MessageEntry
 from agent_tui.sessions.replay.changes import report_of
@@ -240,7 +241,7 @@ async def test_undoing_edits_gives_the_same_bytes_as_before_them(stage: Stage):
     )
     wanted = "\n".join(item.message.model_dump_json() for item in build_context(rest).messages)
     before = runtime.conversation.usage.used
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert context_bytes(runtime) == wanted
     assert runtime.conversation.usage.used > before
 
@@ -251,7 +252,7 @@ async def test_after_an_undoing_the_context_is_not_compacted_again_at_once(stage
     conversation = runtime.conversation
     early = conversation.settings.model_copy(update={"trigger_at": 0.5})
     runtime.use_settings(Settings(compaction=early))
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert conversation.level == "trigger"
     events = await collect(runtime.submit("Go on."))
     assert not of_kind(events, CompactionFinished)
@@ -266,7 +267,7 @@ async def test_undoing_a_compaction_by_hand_leads_back_with_what_was_said_since(
     await collect(runtime.compact())
     assert runtime.conversation.log.header.id != parent
     await collect(runtime.submit("And now?"))
-    events = await runtime.sessions.undo_compaction()
+    events = await undo_compaction(runtime)
     assert of_kind(list(events), SessionChanged)[0].session_id == parent
     assert runtime.conversation.log.header.id == parent
     now = context_bytes(runtime)
@@ -281,7 +282,7 @@ async def test_undoing_twice_takes_back_the_compaction_before(stage: Stage):
     }
     assert len(batches) >= 2
     for _ in batches:
-        await runtime.sessions.undo_compaction()
+        await undo_compaction(runtime)
     plain = tuple(e for e in runtime.conversation.log.path_entries() if isinstance(e, MessageEntry))
     assert context_bytes(runtime) == "\n".join(
         item.message.model_dump_json() for item in build_context(plain).messages
@@ -293,7 +294,7 @@ async def test_there_is_nothing_to_undo_in_a_conversation_that_was_not_compacted
     await collect(runtime.submit("Hello."))
     before = lines_of(runtime)
     with pytest.raises(CompactionError, match="was not compacted"):
-        await runtime.sessions.undo_compaction()
+        await undo_compaction(runtime)
     assert lines_of(runtime) == before
 
 
@@ -397,7 +398,7 @@ async def test_a_summary_made_ahead_is_not_used_after_an_undoing(stage: Stage):
             isinstance(e, CompactionEntry) for e in runtime.conversation.log.path_entries()
         ),
     )
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     asked = summaries_asked(provider)
     await speak_until(runtime, lambda: summaries_asked(provider) > asked)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.providers.scripted.provider import ScriptedProvider
+from agent_tui.features.tour.scripted import ScriptedProvider
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Header
 from agent_tui.sessions.format.parse import ParsedSession

@@ -16,9 +16,9 @@ from agent_tui.events import (
     ToolFinished,
     TurnFinished,
 )
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog

@@ -8,9 +8,10 @@ from pydantic import JsonValue
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.events import AgentEvent, ApprovalRequested, CompactionFinished
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
+from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import MessageEntry
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, only
 
@@ -135,7 +136,7 @@ async def test_a_branch_summary_has_the_reason_of_a_refusal(stage: Stage):
     await say(runtime, "Build the greeter.", "Undo it.")
     first = runtime.conversation.log.path_entries()[0]
     await say(runtime, "Rename it.", words="never touch utils.py for this")
-    await collect(runtime.go_back_with_summary(first.id))
+    await collect(Branches(runtime).go_back_with_summary(first.id))
     told = await next_request(runtime, provider)
     assert "refused edit of utils.py: never touch utils.py for this" in told
     assert "Undo it." in told

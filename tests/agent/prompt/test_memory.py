@@ -7,14 +7,13 @@ import pytest
 from agent_tui.agent.prompt.context_files import (
     ContextFile,
     add_line,
-    changes_on_disk,
-    files_in_force,
     own_file,
     project_file,
     why_not_obeyed,
     with_line,
 )
 from agent_tui.errors import ConfigError
+from agent_tui.features.memory.changes import changes_on_disk, files_in_force
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 from tests.support.rows import each_row
 

@@ -4,7 +4,7 @@ import pytest
 
 from agent_tui.config.schema import CompactionSettings
 from agent_tui.events import Notice, ReplyFinished
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.log import SessionLog

@@ -8,7 +8,7 @@ import pytest
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.config import PermissionMode
 from agent_tui.events import Notice
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.features.tour.scripted import Reply
 from tests.support.runtime import Stage, collect
 
 

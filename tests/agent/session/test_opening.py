@@ -8,8 +8,8 @@ from agent_tui.agent.services import RuntimeServices
 from agent_tui.agent.session.opening import model_change, model_to_resume, pulled_notes
 from agent_tui.config import Settings
 from agent_tui.events import Notice
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.providers.base import ModelRef, ProviderError
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Entry, Header, PulledFrom
 from agent_tui.sessions.log import SessionLog
 from tests.support.runtime import Stage, collect

@@ -3,7 +3,7 @@
 import pytest
 
 from agent_tui.events import ToolFinished
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.tour.scripted import Reply, call
 from tests.support.runtime import Stage, collect, only
 
 

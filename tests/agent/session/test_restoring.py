@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, CompactionFailed, Notice
+from agent_tui.features.tour.scripted import Reply
+from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import ToolCall
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import Entry, Header, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, folder_of
 from agent_tui.sessions.lineage.chain import snapshot
@@ -70,7 +71,7 @@ def said(runtime: AgentRuntime, number: int) -> str:
 
 
 async def back_to(runtime: AgentRuntime, number: int) -> RestorePlan:
-    return await runtime.files.plan_for(await runtime.branches.place_of(said(runtime, number)))
+    return await runtime.files.plan_for(await Branches(runtime).place_of(said(runtime, number)))
 
 
 def behind(runtime: AgentRuntime, leaf_id: str | None) -> ContinuationPoint:
@@ -181,9 +182,9 @@ async def test_talk_alone_leaves_the_files_and_they_can_still_go_back_later(stag
     runtime = stage.runtime([write("a.txt", "ours"), Reply(text="1"), Reply(text="2")])
     await collect(runtime.submit("Go."))
     first = said(runtime, 0)
-    await runtime.branches.go_back(first)
+    await Branches(runtime).go_back(first)
     await collect(runtime.submit("Otherwise."))
-    place = await runtime.branches.place_of(first)
+    place = await Branches(runtime).place_of(first)
     await runtime.files.carry_out(await runtime.files.plan_for(place))
     assert not (stage.workspace / "a.txt").exists()
 
@@ -196,7 +197,7 @@ async def test_another_branch_has_its_files_again(stage: Stage):
     await collect(runtime.submit("Go."))
     tip = runtime.conversation.log.leaf_id
     await runtime.files.carry_out(await back_to(runtime, 0))
-    await runtime.branches.go_back(said(runtime, 0))
+    await Branches(runtime).go_back(said(runtime, 0))
     await collect(runtime.submit("Otherwise."))
     assert file.read_text() == "right"
     assert tip is not None
@@ -269,7 +270,7 @@ async def test_a_fork_finds_what_the_session_before_it_kept(stage: Stage):
         [tool("read", "r", path="a.txt"), write("a.txt", "ours"), Reply(text="1")]
     )
     await collect(runtime.submit("Go."))
-    await runtime.branches.fork()
+    await Branches(runtime).fork()
     await runtime.files.carry_out(await back_to(runtime, 0))
     assert (stage.workspace / "a.txt").read_text() == "old"
 

@@ -1,7 +1,7 @@
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.session.spending import Spent, spending_of
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import AssistantMessage, Cost, TextContent, Usage, UserMessage
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import CompactionEntry, Header, MessageEntry
 from agent_tui.sessions.log import SessionLog
 from tests.support.runtime import GOOD_SUMMARY, collect

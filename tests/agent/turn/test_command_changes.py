@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from agent_tui.events import ReplyStarted, ToolFinished, ToolOutputDelta, TurnFinished
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import FileTouches, ToolResultMessage
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tools.git.changes import GitChanges, Snapshot

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from agent_tui.compaction.policy import note_due
 from agent_tui.config import CompactionSettings
 from agent_tui.events import ToolFinished
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import ContextNote, Message, ToolResultMessage
-from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.runtime import Stage, collect, of_kind, summary_or
 
 WINDOW = 40_000

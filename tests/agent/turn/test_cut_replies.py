@@ -17,6 +17,7 @@ from agent_tui.events import (
     TextDelta,
     TurnFinished,
 )
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.messages import AssistantMessage
 from agent_tui.providers.base import (
     Chunk,
@@ -27,7 +28,6 @@ from agent_tui.providers.base import (
     ThinkingChunk,
     ToolCallChunk,
 )
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
 from tests.support.runtime import Stage, collect, of_kind, only

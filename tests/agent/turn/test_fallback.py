@@ -12,9 +12,9 @@ from agent_tui.events import (
     RetryScheduled,
     TurnFinished,
 )
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.providers.base import FaultKind, ModelRef, ModelRequest, ProviderError
 from agent_tui.providers.limits import BudgetSpent
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import ModelChangeEntry
 from tests.support.runtime import MODEL, Script, Stage, collect, of_kind, only
 from tests.support.wall_clock import START_S, SleptClock

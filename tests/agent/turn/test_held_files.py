@@ -15,7 +15,7 @@ from agent_tui.features.sandbox.sandbox import Sandbox
 from agent_tui.features.sandbox.wall import WallParts
 from agent_tui.features.sandbox.wall_planner import Surroundings
 from agent_tui.features.sandbox.watch import ObeyedWatch
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from agent_tui.tools.registry import default_toolbox
 from tests.support.runtime import Stage

@@ -9,7 +9,7 @@ import pytest
 from agent_tui.agent.turn.so_far import OutputSoFar
 from agent_tui.commands.command_output import command_output
 from agent_tui.events import BashFinished, ToolFinished, ToolOutputDelta
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.tools.shorten import OutputLimits
 from agent_tui.ui.chat.history_blocks import bash_block, with_result

@@ -7,9 +7,10 @@ import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.events import Notice
+from agent_tui.features.tour.scripted import Reply, call
+from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.sessions.replay.notes import JOBS_ENDED
 from tests.support.patience import PATIENCE_S
@@ -166,7 +167,7 @@ async def test_a_compaction_keeps_the_jobs_and_says_which_run(stage: Stage):
 async def test_a_fork_goes_on_with_the_jobs(stage: Stage):
     runtime = stage.runtime([*begin("sleep 76608"), Reply(text="ok")])
     await collect(runtime.submit("start it"))
-    await runtime.branches.fork()
+    await Branches(runtime).fork()
     await collect(runtime.submit("go on"))
     assert [job.id for job in runtime.conversation.jobs.running] == ["1"]
     assert told(runtime) == []
@@ -180,7 +181,7 @@ async def test_where_a_branch_knows_of_no_job_none_is_told(stage: Stage):
     assert here is not None
     await collect(runtime.submit("start it"))
     await ended(runtime, stage.workspace)
-    await runtime.branches.go_back(here)
+    await Branches(runtime).go_back(here)
     await collect(runtime.submit("something else"))
     assert told(runtime) == []
 

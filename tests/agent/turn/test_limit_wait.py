@@ -15,8 +15,8 @@ from agent_tui.events import (
     TurnFinished,
     TurnRecorded,
 )
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.providers.base import FaultKind, ProviderError
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import custom_value
 from tests.support.runtime import MODEL, Script, Stage, collect, of_kind, only
 from tests.support.wall_clock import START_S, SleptClock

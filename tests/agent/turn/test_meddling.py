@@ -8,8 +8,8 @@ import pytest
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.events import AgentEvent, ApprovalRequested, ToolFinished
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import ToolCall
-from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.runtime import Stage, of_kind
 
 

@@ -7,9 +7,9 @@ import pytest
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.events import ApprovalRequested, ToolFinished, TurnFinished
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import ToolCall, ToolResultMessage, Usage
 from agent_tui.permissions.command_judge import CommandJudge
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.read import ReadTool
 from tests.support.odd_texts import LONG_PATTERN, ODD_TEXTS
 from tests.support.runtime import Stage, collect, of_kind, only

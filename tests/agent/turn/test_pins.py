@@ -8,9 +8,9 @@ from agent_tui.agent.prompt.mentions import find_skill_names
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.config import CompactionSettings
 from agent_tui.events import CompactionFinished, Notice, TextPinned
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import Pin, ToolCall
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.replay.pins import pin_entry
 from tests.support.context_checks import assert_sendable

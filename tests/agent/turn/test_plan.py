@@ -17,8 +17,8 @@ from agent_tui.events import (
     ToolFinished,
     TurnFinished,
 )
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import ToolResultMessage, UserMessage
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
 from tests.support.runtime import GOOD_SUMMARY, Stage
 

@@ -14,6 +14,7 @@ from agent_tui.agent.turn.repetition import (
     goes_round,
 )
 from agent_tui.events import CompactionFinished, ToolFinished, TurnFinished
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import (
     AssistantMessage,
     FileTouches,
@@ -22,7 +23,6 @@ from agent_tui.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tools.base import ToolOutput
 from tests.support.compaction_ways import SUMMARY, Scene, Script

@@ -9,8 +9,8 @@ import pytest
 
 from agent_tui.agent.turn import reply_keeper
 from agent_tui.agent.turn.reply_keeper import ReplyKeeper
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import AssistantMessage, TextContent
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.partial_reply import PartialReply

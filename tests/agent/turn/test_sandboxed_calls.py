@@ -19,8 +19,9 @@ from agent_tui.events import (
     ToolFinished,
     TurnFinished,
 )
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
+from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import JsonObject
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tools.base import ToolContext, ToolOutput
 from agent_tui.tools.bash import BashArguments, BashTool
@@ -103,7 +104,7 @@ async def test_work_that_undo_restores_is_discarded_and_told(stage: Stage, keepe
 async def _plan_back(runtime: AgentRuntime):
     entries = runtime.conversation.log.entries
     first = next(e for e in entries if isinstance(e, MessageEntry) and e.message.role == "user")
-    return await runtime.files.plan_for(await runtime.branches.place_of(first.id))
+    return await runtime.files.plan_for(await Branches(runtime).place_of(first.id))
 
 
 @pytest.mark.parametrize("name", [".env", "large.bin", ""])

@@ -1,9 +1,9 @@
 import dataclasses
 
 from agent_tui.events import TurnFinished
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.providers.base import ProviderError
 from agent_tui.providers.faults.overflow import window_in
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from tests.support.rows import each_row
 from tests.support.runtime import collect, only
 

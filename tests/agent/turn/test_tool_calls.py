@@ -6,10 +6,11 @@ import pytest
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
-from agent_tui.agent.turn.tool_calls import ToolRunner, ToolServices
+from agent_tui.agent.turn.tool_calls import ToolRunner
+from agent_tui.agent.turn.tool_services import ToolServices
 from agent_tui.events import AgentEvent, ApprovalRequested, ToolFinished, ToolStarted
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import JsonObject, TextContent
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools import read as read_tool
 from agent_tui.tools import write as write_tool
 from agent_tui.tools.base import (

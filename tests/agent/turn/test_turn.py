@@ -23,9 +23,9 @@ from agent_tui.events import (
     TurnStarted,
     UserMessageAdded,
 )
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import AssistantMessage, ToolResultMessage, Usage, UserMessage
 from agent_tui.providers.base import NoticeChunk, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.providers.silence import Wait
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.entries import MessageEntry

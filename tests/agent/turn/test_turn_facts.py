@@ -12,8 +12,8 @@ from agent_tui.events import (
     TurnFinished,
     TurnRecorded,
 )
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import TurnFacts
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.context import build_context, extend_context
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.notes import turn_facts_in

@@ -4,8 +4,8 @@ import pytest
 
 from agent_tui.compaction.ledger.build import build_ledger
 from agent_tui.events import BashFinished
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import FileTouches
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.log import SessionLog
 from agent_tui.tools.git import changes as git_changes
 from tests.support.runtime import collect, only

@@ -1,6 +1,6 @@
 """What a model wrote in place of messages, and whether it can stand for them."""
 
-from agent_tui.compaction.summary.validate import words_problem
+from agent_tui.features.strategies.words import words_problem
 from tests.support.rows import each_row
 
 ORIGINAL = (

@@ -6,9 +6,9 @@ from pydantic import JsonValue
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.compaction.strategies.registry import strategy_descriptions
 from agent_tui.events import CompactionFinished
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import JsonObject, ToolResultMessage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.tools.form import Elicitation, accept_form
 from tests.agent.compaction.test_user_words import LOG, NOTES, next_request, say
 from tests.support.runtime import Stage, collect, only

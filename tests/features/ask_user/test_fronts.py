@@ -12,8 +12,8 @@ from agent_tui.commands.core.front import Choice, Listing, Question
 from agent_tui.features.acp.editor import Outbox
 from agent_tui.features.acp.questions import EditorForms
 from agent_tui.features.ask_user.tool import AskUserArguments, make_form
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import JsonObject
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.tools.form import CANCELLED, Elicitation, FormField, accept_form
 from tests.features.acp.test_forms import Client
 from tests.features.ask_user.test_tool import ask

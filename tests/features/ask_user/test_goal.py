@@ -5,8 +5,8 @@ import asyncio
 from agent_tui.events import FormOpened, TurnFinished
 from agent_tui.features.goal.parse import parse_goal
 from agent_tui.features.goal.settings import GoalSettings
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import JsonObject
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.tools.form import CANCELLED, Elicitation
 from tests.features.ask_user.test_tool import DATABASE, ask
 from tests.features.goal.pursuit import open_goal, pursue

@@ -12,8 +12,8 @@ from textual.widgets import Static
 
 from agent_tui.drafts.draft import Draft
 from agent_tui.features.ask_user.tool import AskUserArguments, make_form
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import JsonObject, ToolResultMessage
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.questions import AnswerLine, AnswerList

@@ -12,8 +12,8 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import ToolError
 from agent_tui.events import AgentEvent, FormClosed, FormOpened, ToolFinished, TurnFinished
 from agent_tui.features.ask_user.tool import AskUserArguments, make_form, tell_answers
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import JsonObject, ToolResultMessage
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tokens import TokenCounter

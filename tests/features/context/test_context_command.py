@@ -9,7 +9,7 @@ import pytest
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import SessionError
 from agent_tui.features.context.subcommand import run_command
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.providers.wires.chat import openai_messages
 from tests.support.runtime import Stage, collect, summary_or
 from tests.support.trajectories import trajectory

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.features.custom_commands.library import FoundPrompts, PromptLibrary
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.features.tour.scripted import Reply
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, held, running_app
 

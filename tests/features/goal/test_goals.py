@@ -22,9 +22,9 @@ from agent_tui.events import (
 from agent_tui.features.goal.events import GoalChanged
 from agent_tui.features.goal.goal import Goal, goal_in
 from agent_tui.features.goal.part import GoalPart
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import BashExecutionMessage
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.processes.keeper import ProcessKeeper

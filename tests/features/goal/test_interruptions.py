@@ -13,10 +13,10 @@ from agent_tui.features.goal.events import GoalChanged
 from agent_tui.features.goal.goal import Goal, goal_in
 from agent_tui.features.goal.parse import MOST_CHARS
 from agent_tui.features.goal.settings import GoalSettings
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import Cost, Usage
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.limits import BudgetSpent
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.log import SessionLog
 from tests.features.goal.pursuit import end_goal, open_goal, pursue
 from tests.features.goal.test_goals import BROKEN, GOAL, IDLE, MET, Model, state, writes

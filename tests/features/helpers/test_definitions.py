@@ -5,8 +5,8 @@ import pytest
 from agent_tui.agent.prompt.prompt_files import PromptFileError
 from agent_tui.events import ToolFinished
 from agent_tui.features.helpers.kinds import READING_TOOLS, find_agents, parse_agent
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.foreign_calls import argument_names
 from tests.support.runtime import Stage, collect, only
 

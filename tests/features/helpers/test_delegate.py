@@ -11,9 +11,9 @@ from agent_tui.cli.folders import worktree_records
 from agent_tui.config import PermissionMode
 from agent_tui.events import AgentEvent, ApprovalRequested, ToolFinished
 from agent_tui.features.helpers.worktrees import Worktrees
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import ToolCall, ToolResultMessage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply, call
 from tests.features.helpers.test_worktrees import git
 from tests.support.renamed_filters import RenamedFilters
 from tests.support.runtime import Stage, of_kind

@@ -17,9 +17,9 @@ from agent_tui.events import (
     TurnFinished,
 )
 from agent_tui.features.helpers.explorer import MOST_REPLIES
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import Cost, ToolCall, ToolResultMessage, Usage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.providers.silence import Wait
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog

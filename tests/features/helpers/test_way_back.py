@@ -5,8 +5,8 @@ import pytest
 from agent_tui.cli.folders import worktree_records
 from agent_tui.events import Notice
 from agent_tui.features.helpers.worktrees import Worktrees
-from tests.agent.session.test_branches import moved, speaking, spoken
 from tests.features.helpers.test_worktrees import git
+from tests.features.tree.test_branches import moved, speaking, spoken
 from tests.support.runtime import Stage, of_kind
 from tests.support.tool_calls import KEEPER
 

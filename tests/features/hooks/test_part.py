@@ -21,9 +21,10 @@ from agent_tui.events import (
     ToolStarted,
     TurnFinished,
 )
+from agent_tui.features.context.undo import undo_compaction
 from agent_tui.features.hooks.feature import FEATURE
 from agent_tui.features.hooks.part import HooksPart
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.entries import CustomMessageEntry
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -507,7 +508,7 @@ async def test_what_was_kept_goes_with_the_compaction_that_is_undone(stage):
     assert hook_texts(runtime) == []
     await collect(runtime.compact())
     assert len(hook_texts(runtime)) == 1
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert hook_texts(runtime) == []
 
 

@@ -8,8 +8,8 @@ from textual.widgets import Static
 from agent_tui.errors import ModelFileError
 from agent_tui.features.first_run.screen import FirstRunScreen
 from agent_tui.features.local.pull_screen import PullBar, PullScreen
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.providers.base import ModelRef
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.questions import QUIET_S, AnswerLine
 from tests.support.fake_local import PULLED, FakeLocal
 from tests.support.models import ListedModels

@@ -19,13 +19,16 @@ from agent_tui.events import (
     ScopeProgress,
     TurnFinished,
 )
+from agent_tui.features.context.undo import undo_compaction
+from agent_tui.features.export.documents import MARKDOWN
 from agent_tui.features.loops.plan import LoopPlan, parse_loop
 from agent_tui.features.loops.scopes import ScopeState, scope_state
 from agent_tui.features.tour.replies import demo_reply
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
+from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
-from agent_tui.sessions.export.formats import MARKDOWN, export_text
+from agent_tui.sessions.export.formats import export_text
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.scope_entries import ScopeExit, ScopePending, mark_of
 from tests.features.loops.running import run_loop
@@ -149,11 +152,11 @@ async def test_undoing_brings_the_very_same_context_back(stage: Stage):
         : runtime.conversation.log.path_entries().index(pending) + 1
     ]
     assert context_bytes(runtime.conversation.log.path_entries()) != context_bytes(before)
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert context_bytes(runtime.conversation.log.path_entries()) == context_bytes(before)
     assert scope_state(runtime.conversation.log.path_entries()) == ScopeState()
     with pytest.raises(AgentTuiError, match="Nothing to undo"):
-        await runtime.sessions.undo_compaction()
+        await undo_compaction(runtime)
 
 
 async def test_the_next_round_of_a_loop_sees_the_ones_before(stage: Stage):
@@ -296,7 +299,7 @@ async def test_a_crash_in_a_round_leaves_a_loop_that_the_next_message_ends(stage
     runtime = stage.runtime(Model().provider)
     await collect(run_loop(runtime, PLAN))
     steps = [e.id for e in runtime.conversation.log.path_entries() if e.type == "custom"]
-    await runtime.branches.go_back(steps[1])  # the second round has just begun
+    await Branches(runtime).go_back(steps[1])  # the second round has just begun
     events = await collect(runtime.submit("What now?"))
     assert only(events, ScopeLeft) == ScopeLeft(only(events, ScopeLeft).entry_id, LABEL)
     assert scope_state(runtime.conversation.log.path_entries()) == ScopeState()

@@ -16,10 +16,11 @@ from agent_tui.events import (
     ToolFinished,
     TurnFinished,
 )
+from agent_tui.features.context.undo import undo_compaction
 from agent_tui.features.loops.plan import LoopPlan
 from agent_tui.features.loops.scopes import ScopeState, scope_state
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.replay.scope_entries import ScopeExit, mark_of
 from tests.features.loops.running import run_loop
@@ -282,7 +283,7 @@ async def test_a_summed_up_scope_goes_through_a_manual_compaction_and_back(stage
     assert SUMMARY in "".join(contents(runtime))
     assert LONG not in contents(runtime)
     assert_sendable(runtime.conversation.log.path_entries())
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert runtime.conversation.log.path == parent
     assert context_bytes(runtime.conversation.log.path_entries()) == before
 
@@ -294,9 +295,9 @@ async def test_a_scope_from_after_a_compaction_is_undone_before_it_and_comes_bac
     talk(runtime.conversation.log, 13)
     await collect(runtime.compact())
     await collect(runtime.submit("Where is the parser?"))
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert LONG in contents(runtime), "first the scope is taken back"
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert contents(runtime)[0].startswith("Question 0")
     assert scope_state(runtime.conversation.log.path_entries()).pending is None
     assert LONG in contents(runtime)

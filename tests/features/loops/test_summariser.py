@@ -10,10 +10,10 @@ from agent_tui.features.loops.summary import (
     ScopeSummariser,
     scope_text,
 )
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import FileTouches, ToolCall, Usage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.client import ModelClient
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry
 from agent_tui.sessions.replay.scope_entries import ScopeEnter, ScopeExit, ScopeStep, mark_entry
 from agent_tui.tokens import TokenCounter

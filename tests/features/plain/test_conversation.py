@@ -7,10 +7,10 @@ import pytest
 from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.history import PromptHistory
 from agent_tui.features.plain.agent_thread import AgentThread
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.file_locks import LockOwner
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.file.writer import SessionStatus
 from agent_tui.sessions.log import SessionLog

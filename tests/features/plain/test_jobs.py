@@ -2,7 +2,7 @@
 
 import re
 
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.tour.scripted import Reply, call
 from tests.features.plain.talking import talk
 from tests.support.processes import alive, nap
 from tests.support.runtime import Stage

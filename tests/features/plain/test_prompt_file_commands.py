@@ -1,4 +1,4 @@
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.features.tour.scripted import Reply
 from tests.features.plain.talking import talk
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from agent_tui.events import Notice, UserMessageAdded
 from agent_tui.features.recall.earlier_work import hint_line, resembling
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.sessions.listing import SessionSummary
 from tests.support.runtime import Stage, collect, of_kind, only
 

@@ -10,7 +10,7 @@ from agent_tui.features.review.comments import ReviewState, read_state
 from agent_tui.features.review.helper import read_findings, review_by_helper, review_task
 from agent_tui.features.review.sources import Review, ReviewLoader
 from agent_tui.features.review.view import count_words
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.runtime import Stage, collect
 

@@ -16,8 +16,8 @@ from agent_tui.features.review.comments import Comment, ReviewState, comment_ent
 from agent_tui.features.review.screen import ReviewScreen
 from agent_tui.features.review.sources import Review, ReviewLoader
 from agent_tui.features.review.view import ReviewView
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import AssistantMessage, ToolResultMessage, UserMessage
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.screens.choice import ChoiceScreen

@@ -14,9 +14,9 @@ from agent_tui.features.review.actions import ReviewActions
 from agent_tui.features.review.changes import FileChange
 from agent_tui.features.review.comments import comment_on
 from agent_tui.features.review.sources import ReviewLoader, read_present
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.headless.printer import print_command
 from agent_tui.permissions.trust import FolderTrust, TrustFile
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.git.worktree import Worktree
 from agent_tui.tools.git.worktree_records import WorktreeRecords

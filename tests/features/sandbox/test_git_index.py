@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.features.sandbox.git_index import GitIndexes, names_are_safe
-from agent_tui.tools.git.places import id_bytes_of
+from agent_tui.features.sandbox.git_places import id_bytes_of
 from tests.support.forged_index import entry, extension, index
 from tests.support.rows import each_row
 

@@ -24,7 +24,7 @@ from agent_tui.events import (
 from agent_tui.features.plain.questions import approval_lines
 from agent_tui.features.sandbox.proxy import NetworkGate, Wanted
 from agent_tui.features.sandbox.proxy_request import Target
-from agent_tui.providers.scripted.provider import Reply, call
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.tools.base import ToolOutput
 from tests.headless.test_limits import run
 from tests.support.network_gate import get, loopback_gate, open_gate

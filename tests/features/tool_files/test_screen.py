@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from agent_tui.providers.scripted.provider import Reply
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.ui.screens.choice import ChoiceScreen
 from tests.support.runtime import Stage
 from tests.ui.app_support import running_app

@@ -27,10 +27,10 @@ from agent_tui.features.tool_files.folder import (
 from agent_tui.features.tool_files.library import ToolFiles
 from agent_tui.features.tool_files.loading import Taken, load_file
 from agent_tui.features.tool_files.part import ToolFilesPart
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.headless.printer import HeadlessFront
 from agent_tui.messages import ToolCall
 from agent_tui.paths import user_config_dir
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.tools.tool_servers import ToolServers
 from tests.support.rows import each_row
 from tests.support.runtime import Stage, collect

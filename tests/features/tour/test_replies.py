@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 from agent_tui.features.tour.replies import DEMO_MODEL, demo_reply, prepare_demo_folder
+from agent_tui.features.tour.scripted import call
 from agent_tui.messages import (
     AssistantMessage,
     Message,
@@ -16,7 +17,6 @@ from agent_tui.messages import (
 from agent_tui.providers.base import (
     ModelRequest,
 )
-from agent_tui.providers.scripted.provider import call
 from tests.support.rows import each_row
 
 HEADINGS = [

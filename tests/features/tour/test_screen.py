@@ -10,8 +10,8 @@ from agent_tui.cli.arguments import Arguments, parse_arguments
 from agent_tui.config import Settings
 from agent_tui.features.first_run.screen import FirstRunScreen
 from agent_tui.features.tour.replies import DEMO_MODEL
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.features.tour.steps import TOUR
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.ui.options import KeyChoice
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.terminal.outcome import UiOutcome

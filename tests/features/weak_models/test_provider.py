@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agent_tui.features.litellm.protocol import Fault
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.features.weak_models.adapter import refuses_tools
 from agent_tui.messages import (
     AssistantMessage,
@@ -28,7 +29,6 @@ from agent_tui.providers.base import (
     UsageChunk,
 )
 from agent_tui.providers.faults.classify import provider_error
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.tools.registry import default_toolbox
 from tests.support.rows import each_row
 

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from agent_tui.events import ReplyFinished, TextDelta, ToolFinished, ToolStarted, TurnFinished
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.messages import ToolResultMessage, UserMessage
 from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from tests.support.runtime import Stage, collect, of_kind, only, roles
 
 READ = '<tool_call>\n{"name": "read", "arguments": {"path": "notes.txt"}}\n</tool_call>'

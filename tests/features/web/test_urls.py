@@ -1,7 +1,7 @@
 import pytest
 
 from agent_tui.errors import ToolError
-from agent_tui.tools.addresses import web_url
+from agent_tui.features.web.address import web_url
 from tests.support.rows import each_row
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.features.web_search.settings import SearchSettings
-from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.search_server import PAGE, SearchServer
 from tests.ui.app_support import running_app
 

@@ -13,13 +13,13 @@ from agent_tui.config import PermissionMode, PermissionSettings
 from agent_tui.errors import ToolError
 from agent_tui.events import AgentEvent, ApprovalRequested, ToolFinished
 from agent_tui.features.cost.command import cost_lines
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.features.web_search.found import Found, Link, Links
 from agent_tui.features.web_search.part import WebSearchPart
 from agent_tui.features.web_search.settings import SearchSettings
 from agent_tui.features.web_search.tool import WebSearches
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.shorten import OutputLimits

@@ -10,9 +10,9 @@ from typing import cast
 
 import pytest
 
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.features.why.subcommand import run_command
 from agent_tui.messages import JsonObject
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.support.runtime import Stage, collect

@@ -10,9 +10,10 @@ from typing import cast
 import pytest
 
 from agent_tui.errors import UsageError
+from agent_tui.features.tour.scripted import Reply, call
+from agent_tui.features.tree.branches import Branches
 from agent_tui.features.why.subcommand import run_command
 from agent_tui.messages import JsonObject
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.store import SessionStore
 from agent_tui.tools.git.trees import WorkTrees
@@ -158,7 +159,7 @@ def test_an_undone_change_leaves_the_answer_of_the_line_it_restores(
         await collect(runtime.submit("Return 2."))
         assert (stage.workspace / FILE).read_text().split("\n")[1] == "    return 2"
         second = next(e.id for e in runtime.conversation.log.entries if "Return 2." in str(e))
-        place = await runtime.branches.place_of(second)
+        place = await Branches(runtime).place_of(second)
         await runtime.files.carry_out(await runtime.files.plan_for(place))
 
     asyncio.run(change_twice_and_undo())

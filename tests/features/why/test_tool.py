@@ -6,10 +6,10 @@ import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.events import ApprovalRequested, ToolFinished
+from agent_tui.features.tour.scripted import Reply, Script, call
 from agent_tui.features.why.line_history import file_sessions
 from agent_tui.features.why.tool import MOST_BYTES
 from agent_tui.messages import ToolResultMessage
-from agent_tui.providers.scripted.provider import Reply, Script, call
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only
 
 KEY = "sk-ant-api03-0123456789abcdefghij"

@@ -4,17 +4,10 @@ import re
 from pathlib import Path
 
 from agent_tui.errors import SessionError
+from agent_tui.features.importers.values import as_timestamp, id_from_content
 from agent_tui.messages import AssistantContent, JsonObject, TextContent, ToolCall, ToolDetails
 from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder
-from agent_tui.sessions.importers.fields import (
-    as_list,
-    as_object,
-    as_text,
-    as_timestamp,
-    id_from_content,
-    json_document,
-    text_at,
-)
+from agent_tui.sessions.importers.fields import as_list, as_object, as_text, json_document, text_at
 from tests.support.importers.openai_style import (
     calls_of,
     content_text,

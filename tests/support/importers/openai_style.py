@@ -5,6 +5,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from agent_tui.features.importers.values import image_of
 from agent_tui.messages import (
     JsonObject,
     TextContent,
@@ -12,14 +13,7 @@ from agent_tui.messages import (
     Usage,
     UserContent,
 )
-from agent_tui.sessions.importers.fields import (
-    as_count,
-    as_list,
-    as_object,
-    as_text,
-    image_of,
-    text_at,
-)
+from agent_tui.sessions.importers.fields import as_count, as_list, as_object, as_text, text_at
 from agent_tui.text import repair_json
 
 

@@ -6,16 +6,18 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
-from agent_tui.messages import AssistantContent, JsonObject, TextContent, ToolCall
-from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder, Warnings
-from agent_tui.sessions.importers.fields import (
+from agent_tui.features.importers.values import (
     as_exit_code,
-    as_list,
-    as_object,
-    as_text,
     as_timestamp,
     id_from_content,
     image_of,
+)
+from agent_tui.messages import AssistantContent, JsonObject, TextContent, ToolCall
+from agent_tui.sessions.importers.builder import ForeignSession, SessionBuilder, Warnings
+from agent_tui.sessions.importers.fields import (
+    as_list,
+    as_object,
+    as_text,
     json_document,
     json_lines,
     text_at,

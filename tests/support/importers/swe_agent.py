@@ -5,6 +5,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agent_tui.errors import SessionError
+from agent_tui.features.importers.values import id_from_content
 from agent_tui.messages import (
     AssistantContent,
     JsonObject,
@@ -16,7 +17,6 @@ from agent_tui.sessions.importers.fields import (
     as_list,
     as_object,
     as_text,
-    id_from_content,
     json_document,
     read_json,
     text_at,

@@ -16,8 +16,8 @@ from agent_tui.drafts.draft import Draft
 from agent_tui.drafts.kept_drafts import KeptDraft, draft_file, take_left_draft
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import JsonObject
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.tools.form import CANCELLED, DECLINED, Elicitation, FormField
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.prompt import draft_keeper

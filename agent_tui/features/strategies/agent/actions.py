@@ -22,9 +22,9 @@ from agent_tui.compaction.strategies.message_plan import (
     is_spoken,
 )
 from agent_tui.compaction.summary.fact_blocks import fact_blocks
-from agent_tui.compaction.summary.validate import words_problem
 from agent_tui.compaction.transcript import UNLIMITED, escape_tags, fit_texts, message_texts
 from agent_tui.errors import ToolError
+from agent_tui.features.strategies.words import words_problem
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,

@@ -2,9 +2,9 @@
 
 import re
 
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import AssistantMessage, ToolCall
 from agent_tui.providers.base import ModelRequest
-from agent_tui.providers.scripted.provider import Reply
 from tests.features.strategies.agent.scene import segment, shorten, verify
 
 _SEGMENTS_A_ROUND = 12

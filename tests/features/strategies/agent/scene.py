@@ -10,9 +10,9 @@ from agent_tui.compaction.strategies.base import StrategyServices
 from agent_tui.config import CompactionSettings
 from agent_tui.features.strategies.agent.actions import METADATA, RESULT, SEGMENT, VERIFY
 from agent_tui.features.strategies.agent.strategy import TIME_LIMIT_S, CompressionAgent
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import ToolCall, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, Provider
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import Entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.writer import Models, client_of

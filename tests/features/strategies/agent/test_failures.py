@@ -6,6 +6,7 @@ import pytest
 
 from agent_tui.errors import CompactionError, NothingToCompactError
 from agent_tui.features.strategies.agent.strategy import MOST_ROUNDS
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import AssistantMessage, ToolCall
 from agent_tui.providers.base import (
     Chunk,
@@ -15,7 +16,6 @@ from agent_tui.providers.base import (
     ProviderError,
     ToolCallChunk,
 )
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.writer import Models, Writer

@@ -11,9 +11,9 @@ from agent_tui.compaction.transcript import escape_tags
 from agent_tui.errors import CompactionError
 from agent_tui.features.strategies.agent.actions import METADATA, RESULT, SEGMENT, VERIFY
 from agent_tui.features.strategies.agent.strategy import MOST_ROUNDS
+from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import JsonObject, ToolCall
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.providers.wires.anthropic import anthropic_payload
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import build_context

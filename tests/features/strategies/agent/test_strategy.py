@@ -6,10 +6,10 @@ import pytest
 
 from agent_tui.errors import NothingToCompactError
 from agent_tui.features.strategies.agent.actions import REMINDER, RESULT, SEGMENT, TOOLS, VERIFY
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
-from agent_tui.providers.scripted.provider import Reply, call
 from agent_tui.providers.wires.anthropic import anthropic_payload
 from agent_tui.providers.wires.chat import openai_messages
 from agent_tui.sessions.context import build_context

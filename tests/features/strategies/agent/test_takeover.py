@@ -15,10 +15,11 @@ from agent_tui.events import (
     CompactionProgress,
     TurnFinished,
 )
+from agent_tui.features.context.undo import undo_compaction
 from agent_tui.features.strategies.agent.actions import TOOLS
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.messages import ToolResultMessage
 from agent_tui.providers.base import ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, ContextEditEntry
 from agent_tui.sessions.replay.changes import report_of
@@ -115,7 +116,7 @@ async def test_undoing_it_brings_the_context_back(stage: Stage) -> None:
         [e for e in runtime.conversation.log.path_entries() if not isinstance(e, ContextEditEntry)]
     )
     assert context_bytes(runtime.conversation.log.path_entries()) != before
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert context_bytes(runtime.conversation.log.path_entries()) == before
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
-from agent_tui.config import NotifySetting
 from agent_tui.durations import format_duration
 from agent_tui.events import AgentEvent, ApprovalRequested, FormOpened, TurnFinished, TurnStarted
+from agent_tui.features.notify.settings import NotifySetting
 from agent_tui.safe_paths import resolve_command
 from agent_tui.safe_text import safe_text
 

@@ -3,9 +3,10 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, cast
 
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Choice, Front, Page, PageSection, Question, Row
+from agent_tui.commands.core.front import Choice, Front, Listing, Page, PageSection, Question, Row
 from agent_tui.commands.core.plugin_kinds import STRATEGIES
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.compaction.outcome import CompactionPreview
@@ -13,9 +14,15 @@ from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.strategies.registry import strategy_descriptions, unknown_strategy
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import SessionChanged
+from agent_tui.features.context.undo import undo_compaction
 from agent_tui.providers.client import OnProgress
 from agent_tui.sessions.entries import Ledger
 from agent_tui.tokens import ContextUsage
+
+if TYPE_CHECKING:  # a run without the screen imports no Textual
+    from textual.screen import Screen
+
+    from agent_tui.ui.screens.modal import FollowUp
 
 PREVIEW = "--preview"
 _RUNNING = "A compaction is already running. Esc or /abort stops it."
@@ -114,9 +121,9 @@ async def _preview(front: Front, words: Sequence[str]) -> None:
     if words and asks_model:
         front.say(f"{PREVIEW} ignores the focus, which affects only the summary.")
     runtime = front.runtime
-    choice = keeping_choice(front, asks_model=asks_model)
+    choose = keeping_choice(front, asks_model=asks_model)
     await front.show(
-        PreviewPage(runtime.preview_compaction, lambda: runtime.conversation.usage.label, choice)
+        PreviewPage(runtime.preview_compaction, lambda: runtime.conversation.usage.label, choose)
     )
     front.show_events(())  # the status bar shows the new count
 
@@ -125,7 +132,7 @@ async def _preview(front: Front, words: Sequence[str]) -> None:
 async def uncompact(front: Front, _argument: str) -> None:
     """Undo the last compaction."""
     try:
-        events = await front.runtime.sessions.undo_compaction()
+        events = await undo_compaction(front.runtime)
     except AgentTuiError as error:
         front.say(str(error), "warning")
         return
@@ -140,30 +147,46 @@ async def uncompact(front: Front, _argument: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class KeepingChoice:
-    """The functions with which the user decides what a compaction keeps.
+class PickableDecision:
+    """What a compaction keeps, for the user to decide.
 
     Attributes:
         propose: Asks the model; takes a while.
-        compact: Carries the decision out.
     """
 
     propose: Callable[[OnProgress], Awaitable[Proposal]]
-    compact: Callable[[Decision], Awaitable[None]]
+
+    def make_picker(self) -> "Screen[object]":
+        """All that can be kept, as a screen."""
+        from agent_tui.features.context.keeping_screen import KeepingScreen
+
+        return cast("Screen[object]", KeepingScreen(self.propose))
+
+    async def listing(self) -> Listing[Decision]:
+        """Nothing: only a screen shows what can be kept."""
+        return Listing("What a compaction keeps", (), "Only the screen offers this choice.")
 
 
-def keeping_choice(front: Front, *, asks_model: bool = True) -> KeepingChoice | None:
-    """The functions that let a page offer the choice; None while the agent works."""
+def keeping_choice(front: Front, *, asks_model: bool = True) -> "FollowUp | None":
+    """What lets the user decide what a compaction keeps, and compacts; None while the agent works.
+
+    Args:
+        front: A screen.
+        asks_model: Whether the model is asked first what it needs.
+    """
     runtime = front.runtime
 
-    async def compact_so(decision: Decision) -> None:
+    async def choose() -> None:
+        propose = partial(runtime.propose_compaction, asks_model=asks_model)
+        decision = await front.pick(PickableDecision(propose))
+        if not isinstance(decision, Decision):
+            return
         if runtime.is_busy:
             front.say(_RUNNING if runtime.is_compacting else _BUSY, "warning")
         else:
             await front.run(runtime.compact(decided=decision))
 
-    propose = partial(runtime.propose_compaction, asks_model=asks_model)
-    return None if runtime.is_busy else KeepingChoice(propose, compact_so)
+    return None if runtime.is_busy else choose
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,12 +196,18 @@ class PreviewPage:
     Attributes:
         load: Computes it.
         present_label: Returns the label of the context; called after `load`.
-        choice: Lets the user decide what is kept; None while the agent works.
+        choose: Lets the user decide what is kept; None while the agent works.
     """
 
     load: Callable[[], Awaitable[CompactionPreview]]
     present_label: Callable[[], str]
-    choice: KeepingChoice | None = None
+    choose: "FollowUp | None" = None
+
+    def make_screen(self) -> "Screen[FollowUp]":
+        """The page, which leads to the choice."""
+        from agent_tui.features.context.keeping_screen import PreviewScreen
+
+        return PreviewScreen(PREVIEW_TITLE, self.page, self.choose)
 
     async def page(self) -> Page:
         """The sizes, what is removed, and what stays."""

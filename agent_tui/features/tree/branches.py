@@ -1,17 +1,21 @@
 """Going back to earlier messages of a session, marking them, and summarizing the branch left."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 
 from agent_tui.agent.activity import Emit
-from agent_tui.agent.compaction.background import BackgroundSummary
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.session.manager import SessionManager
-from agent_tui.compaction.branch import BranchRequest, BranchSummary
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.compaction.candidates import candidates
 from agent_tui.compaction.plan import read_live
-from agent_tui.compaction.planner import CompactionPlanner
+from agent_tui.compaction.summary.writer import Writer
 from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import AgentEvent, BranchSummaryProgress, Notice
+from agent_tui.features.tree.branch_summary import (
+    BranchRequest,
+    BranchSummary,
+    summarise_branch,
+)
 from agent_tui.sessions.entries import BranchSummaryEntry, Entry, LabelEntry, MessageEntry
 from agent_tui.sessions.lineage.joined import ContinuationPoint, JoinedTree
 from agent_tui.sessions.log import SessionLog
@@ -24,20 +28,15 @@ _ROOT = "root"
 
 
 class Branches:
-    """Goes back to earlier entries of the present session, forks it there, and marks them.
+    """Goes back to earlier entries of a runtime's present session, forks it there, and marks them.
 
     Args:
-        sessions: Holds the present session.
-        planner: Summarizes the branch that is left.
-        background: The next summary, dropped when a mark changes what it should keep.
+        runtime: Holds the present session.
     """
 
-    def __init__(
-        self, sessions: SessionManager, planner: CompactionPlanner, background: BackgroundSummary
-    ) -> None:
-        self._sessions = sessions
-        self._planner = planner
-        self._background = background
+    def __init__(self, runtime: AgentRuntime) -> None:
+        self._runtime = runtime
+        self._sessions = runtime.sessions
 
     async def place_of(self, entry_id: str) -> ContinuationPoint:
         """The place at which `go_back` continues. Reads earlier sessions until the entry is found.
@@ -63,10 +62,6 @@ class Branches:
         Each step reads a file; use one thread at a time.
         """
         return self._sessions.trees()
-
-    async def whole_tree(self) -> JoinedTree:
-        """The present session joined with all that it was compacted from."""
-        return await asyncio.to_thread(_first, self.trees(), lambda _tree: False)
 
     async def go_back(self, entry_id: str) -> tuple[AgentEvent, ...]:
         """Call `go_to` with an entry id, as in `trees`.
@@ -109,8 +104,15 @@ class Branches:
         if place.later:
             (await self._sessions.open_earlier(place)).close()
 
-    async def go_back_with_summary(self, entry_id: str, emit: Emit) -> None:
-        """Like `go_back`, with a summary of the branch that is left at the new place."""
+    def go_back_with_summary(self, entry_id: str) -> AsyncGenerator[AgentEvent, None]:
+        """Like `go_back`, as an activity that first summarizes the branch that is left.
+
+        If there is nothing to summarize, it goes back anyway and says so. On abort, or if
+        the summary cannot be written, the conversation stays where it was.
+        """
+        return self._runtime.run(lambda emit: self._go_back_with_summary(entry_id, emit))
+
+    async def _go_back_with_summary(self, entry_id: str, emit: Emit) -> None:
         sessions = self._sessions
         sessions.require_writable()
         tree = await asyncio.to_thread(_first, self.trees(), lambda tree: tree.has(entry_id))
@@ -201,7 +203,7 @@ class Branches:
         sessions.require_idle()
         sessions.prepare_to_write()
         await mark_message(sessions.conversation, entry_id, mark)
-        self._background.drop()
+        self._runtime.drop_planned_compaction()
         await sessions.conversation.refresh_usage()
 
     def _require_present(self, place: ContinuationPoint) -> None:
@@ -248,8 +250,12 @@ class Branches:
             cwd=conversation.cwd,
             settings=conversation.settings,
         )
-        return await self._planner.summarise_branch(
+        planner = self._runtime.planner
+        return await summarise_branch(
             request,
+            Writer(planner.client, planner.counter) if planner.client is not None else None,
+            candidates(planner.models, request.settings, request.model),
+            planner.counter,
             lambda phase, chars: emit(BranchSummaryProgress(phase, chars)),
             conversation.counting(emit),
         )

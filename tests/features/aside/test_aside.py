@@ -7,9 +7,10 @@ import pytest
 from agent_tui.agent.session.spending import spending_of
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import TurnFinished
+from agent_tui.features.aside.question import ask_aside
+from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import Cost, Usage
 from agent_tui.providers.base import ProviderError
-from agent_tui.providers.scripted.provider import Reply, call
 from tests.support.runtime import Stage, collect, only, roles
 
 SPENT = Usage(input=100, output=10, cost=Cost(total=0.25))
@@ -19,7 +20,7 @@ async def test_the_answer_is_counted_and_stays_out_of_the_context(stage: Stage):
     runtime = stage.runtime([Reply("Hello."), Reply("It is Rust.", usage=SPENT), Reply("Fine.")])
     await collect(runtime.submit("look around"))
     before, cost_usd = runtime.conversation.request(), runtime.conversation.totals.cost_usd
-    assert await runtime.ask_aside("which language?") == "It is Rust."
+    assert await ask_aside(runtime, "which language?") == "It is Rust."
     asked = stage.model.requests[-1]
     assert asked.messages[:-1] == before.messages
     assert asked.tools == before.tools
@@ -40,7 +41,7 @@ async def test_it_does_not_wait_for_a_turn_nor_disturb_it(stage: Stage):
     running = asyncio.create_task(collect(runtime.submit("go")))
     while len(stage.model.requests) < 2:
         await asyncio.sleep(0)
-    assert await runtime.ask_aside("how far?") == "Quick."
+    assert await ask_aside(runtime, "how far?") == "Quick."
     assert not running.done()
     gate.set()
     assert only(await running, TurnFinished).outcome == "done"
@@ -57,5 +58,5 @@ async def test_it_does_not_wait_for_a_turn_nor_disturb_it(stage: Stage):
 async def test_what_is_no_answer_is_said(stage: Stage, reply: Reply, told: str):
     runtime = stage.runtime([reply])
     with pytest.raises(AgentTuiError, match=told):
-        await runtime.ask_aside("why?")
+        await ask_aside(runtime, "why?")
     assert roles(runtime) == []

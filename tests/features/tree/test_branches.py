@@ -19,9 +19,11 @@ from agent_tui.events import (
     ToolFinished,
     WentBack,
 )
+from agent_tui.features.context.undo import undo_compaction
+from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
+from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import ImageContent, TextContent, Usage, UserMessage
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
-from agent_tui.providers.scripted.provider import Reply, ScriptedProvider, call
 from agent_tui.sessions.entries import BranchSummaryEntry, MessageEntry
 from agent_tui.sessions.lineage.joined import labels_of
 from agent_tui.sessions.log import SessionLog
@@ -71,7 +73,7 @@ def sent(runtime: AgentRuntime) -> list[str]:
 async def test_going_back_returns_the_message_and_writes_nothing(stage: Stage):
     runtime = await spoken(stage, "one", "two", "three")
     before, used = lines_of(runtime), runtime.conversation.usage.used
-    events = list(await runtime.branches.go_back(id_of(runtime, "two")))
+    events = list(await Branches(runtime).go_back(id_of(runtime, "two")))
     assert only(events, WentBack).text == "two"
     assert said(runtime) == ["one"]
     assert lines_of(runtime) == before
@@ -82,7 +84,7 @@ async def test_going_back_returns_the_message_and_writes_nothing(stage: Stage):
 async def test_what_is_said_there_begins_a_branch_that_outlives_the_program(stage: Stage):
     runtime = await spoken(stage, "one", "two")
     before = lines_of(runtime)
-    await runtime.branches.go_back(id_of(runtime, "two"))
+    await Branches(runtime).go_back(id_of(runtime, "two"))
     await collect(runtime.submit("two, but otherwise"))
     assert lines_of(runtime).startswith(before)
     live, totals = sent(runtime), runtime.conversation.totals
@@ -103,7 +105,7 @@ async def test_going_back_writes_nothing_before_the_program_ends_there(stage: St
     path = runtime.conversation.log.path
     assert path is not None
     before = path.read_bytes()
-    await runtime.branches.go_back(id_of(runtime, "two"))
+    await Branches(runtime).go_back(id_of(runtime, "two"))
     assert path.read_bytes() == before
     await runtime.aclose()
     again = stage.runtime(speaking)
@@ -115,17 +117,17 @@ async def test_going_back_writes_nothing_before_the_program_ends_there(stage: St
 
 async def test_the_conversation_can_begin_anew_in_the_same_file(stage: Stage):
     runtime = await spoken(stage, "one", "two")
-    await runtime.branches.go_back(id_of(runtime, "one"))
+    await Branches(runtime).go_back(id_of(runtime, "one"))
     await collect(runtime.submit("uno"))
     assert sent(runtime) == ["uno", LONG.text]
-    await runtime.branches.go_back(id_of(runtime, "two"))
+    await Branches(runtime).go_back(id_of(runtime, "two"))
     assert said(runtime) == ["one"], "the first beginning is there as ever"
 
 
 async def test_going_back_to_a_reply_goes_on_after_it(stage: Stage):
     runtime = await spoken(stage, "one", "two")
     reply = runtime.conversation.log.path_entries()[1]
-    events = list(await runtime.branches.go_back(reply.id))
+    events = list(await Branches(runtime).go_back(reply.id))
     assert only(events, WentBack) == WentBack(reply.id, "")
     await collect(runtime.submit("three"))
     assert said(runtime) == ["one", "three"]
@@ -135,7 +137,7 @@ async def test_going_back_to_a_reply_goes_on_after_it(stage: Stage):
 async def test_going_back_to_the_present_place_says_so(stage: Stage):
     runtime = await spoken(stage, "one")
     assert runtime.conversation.log.leaf_id
-    (notice,) = await runtime.branches.go_back(runtime.conversation.log.leaf_id)
+    (notice,) = await Branches(runtime).go_back(runtime.conversation.log.leaf_id)
     assert isinstance(notice, Notice)
     assert "already there" in notice.text
     assert said(runtime) == ["one"]
@@ -149,7 +151,7 @@ async def test_going_back_before_a_compaction_brings_the_whole_conversation_back
     emitted: list[AgentEvent] = []
     assert await runtime._compactor().make_room("overflow", emitted.append)
     await collect(runtime.submit("And now?"))
-    await runtime.branches.go_back(id_of(runtime, "Well?"))
+    await Branches(runtime).go_back(id_of(runtime, "Well?"))
     assert sent(runtime) == before[:-2]
 
 
@@ -161,7 +163,7 @@ async def test_a_message_returns_without_what_its_mentions_attached(stage: Stage
     picture = ImageContent(data="aGk=", mime_type="image/png")
     await collect(runtime.submit(text, (picture,)))
     went = only(
-        list(await runtime.branches.go_back(runtime.conversation.log.path_entries()[0].id)),
+        list(await Branches(runtime).go_back(runtime.conversation.log.path_entries()[0].id)),
         WentBack,
     )
     assert (went.text, went.image_count) == ("look at @a.txt", 1)
@@ -175,9 +177,9 @@ async def test_the_plan_is_that_of_the_place_gone_back_to(stage: Stage):
     await collect(runtime.submit("one"))
     await collect(runtime.submit("two"))
     assert [todo.text for todo in runtime.conversation.todos] == ["second"]
-    await runtime.branches.go_back(id_of(runtime, "two"))
+    await Branches(runtime).go_back(id_of(runtime, "two"))
     assert [todo.text for todo in runtime.conversation.todos] == ["first"]
-    await runtime.branches.go_back(id_of(runtime, "one"))
+    await Branches(runtime).go_back(id_of(runtime, "one"))
     assert runtime.conversation.todos == []
 
 
@@ -187,7 +189,7 @@ async def test_the_model_in_use_stays_and_is_named_on_the_new_branch(stage: Stag
     runtime.set_thinking("high")
     await collect(runtime.submit("three"))
     before = lines_of(runtime)
-    await runtime.branches.go_back(id_of(runtime, "two"))
+    await Branches(runtime).go_back(id_of(runtime, "two"))
     assert (runtime.conversation.model.name, runtime.conversation.thinking) == (
         "scripted/other",
         "high",
@@ -208,7 +210,7 @@ async def test_nothing_is_gone_back_to_while_something_runs(stage: Stage):
     first = runtime.conversation.log.path_entries()[0].id
     async with aclosing(runtime.submit("two")) as events:
         await anext(events)
-        for refused in (runtime.branches.go_back(first), runtime.branches.fork(first)):
+        for refused in (Branches(runtime).go_back(first), Branches(runtime).fork(first)):
             with pytest.raises(AgentTuiError, match=r"Something is running\. Stop it first"):
                 await refused
     assert said(runtime) == ["one", "two"]
@@ -216,11 +218,11 @@ async def test_nothing_is_gone_back_to_while_something_runs(stage: Stage):
 
 async def test_an_unknown_entry_is_refused(stage: Stage):
     runtime = await spoken(stage, "one")
-    for refused in (runtime.branches.go_back("nothere"), runtime.branches.fork("nothere")):
+    for refused in (Branches(runtime).go_back("nothere"), Branches(runtime).fork("nothere")):
         with pytest.raises(SessionError, match="no entry nothere"):
             await refused
     with pytest.raises(SessionError, match="no entry nothere"):
-        await runtime.branches.label("nothere", "x")
+        await Branches(runtime).label("nothere", "x")
 
 
 # A summary of what is left
@@ -230,7 +232,7 @@ async def test_a_summary_of_what_is_left_is_part_of_the_new_branch(stage: Stage)
     runtime = await spoken(stage, "one", "two: look closer at greet.py", "three")
     before, spent = lines_of(runtime), runtime.conversation.totals.output_tokens
     place = runtime.conversation.log.path_entries()[1].id
-    events = await collect(runtime.go_back_with_summary(id_of(runtime, "two")))
+    events = await collect(Branches(runtime).go_back_with_summary(id_of(runtime, "two")))
     assert of_kind(events, BranchSummaryProgress)
     assert only(events, WentBack).text.startswith("two")
     written = runtime.conversation.log.path_entries()[-1]
@@ -252,7 +254,7 @@ async def test_only_what_is_left_is_summarised(stage: Stage):
     runtime = stage.runtime(provider)
     for text in ("the kept beginning", "the part left behind"):
         await collect(runtime.submit(text))
-    await collect(runtime.go_back_with_summary(id_of(runtime, "the part")))
+    await collect(Branches(runtime).go_back_with_summary(id_of(runtime, "the part")))
     asked = next(r for r in provider.requests if r.purpose == "summary")
     text = "".join(message.text for message in asked.messages)
     assert "the part left behind" in text
@@ -268,7 +270,7 @@ async def test_without_a_model_the_summary_is_made_from_the_record(stage: Stage)
     runtime = stage.runtime(failing)
     for text in ("one", "please mend the parser today"):
         await collect(runtime.submit(text))
-    events = await collect(runtime.go_back_with_summary(id_of(runtime, "please")))
+    events = await collect(Branches(runtime).go_back_with_summary(id_of(runtime, "please")))
     written = runtime.conversation.log.path_entries()[-1]
     assert isinstance(written, BranchSummaryEntry)
     assert "please mend the parser today" in written.summary
@@ -279,7 +281,7 @@ async def test_where_nothing_was_answered_one_goes_back_without_a_summary(stage:
     runtime = await spoken(stage, "one")
     runtime.conversation.log.append(MessageEntry(message=UserMessage(content="never answered")))
     before = lines_of(runtime)
-    events = await collect(runtime.go_back_with_summary(id_of(runtime, "never")))
+    events = await collect(Branches(runtime).go_back_with_summary(id_of(runtime, "never")))
     assert only(events, WentBack).text == "never answered"
     assert "without a summary" in only(events, Notice).text
     assert lines_of(runtime) == before
@@ -289,7 +291,7 @@ async def test_a_cancelled_summary_changes_nothing(stage: Stage):
     runtime = await spoken(stage, "one", "two")
     before = lines_of(runtime)
     seen: list[AgentEvent] = []
-    async with aclosing(runtime.go_back_with_summary(id_of(runtime, "two"))) as events:
+    async with aclosing(Branches(runtime).go_back_with_summary(id_of(runtime, "two"))) as events:
         async for event in events:
             seen.append(event)
             runtime.abort()
@@ -310,7 +312,7 @@ async def test_a_summary_that_cannot_be_written_leaves_one_where_one_was(
         raise SessionError("The disk is full.")
 
     monkeypatch.setattr(SessionLog, "append", full)
-    events = await collect(runtime.go_back_with_summary(id_of(runtime, "two")))
+    events = await collect(Branches(runtime).go_back_with_summary(id_of(runtime, "two")))
     monkeypatch.undo()
     assert only(events, Notice).text == "Could not go back: The disk is full."
     assert said(runtime) == ["one", "two"]
@@ -324,7 +326,7 @@ async def test_a_fork_goes_on_in_a_new_session_and_leaves_the_old_one(stage: Sta
     runtime.sessions.rename("plan")
     old, before, seen = runtime.conversation.log, lines_of(runtime), sent(runtime)
     files = runtime.conversation.files
-    events = list(await runtime.branches.fork())
+    events = list(await Branches(runtime).fork())
     assert only(events, SessionChanged).reason == "forked"
     assert "a copy of" in only(events, Notice).text
     assert runtime.conversation.log.path != old.path
@@ -341,7 +343,7 @@ async def test_a_fork_goes_on_in_a_new_session_and_leaves_the_old_one(stage: Sta
 async def test_a_fork_at_a_message_stands_before_it_and_returns_its_text(stage: Stage):
     runtime = await spoken(stage, "one", "two")
     runtime.set_model(ModelRef("scripted/other"))
-    events = list(await runtime.branches.fork(id_of(runtime, "two")))
+    events = list(await Branches(runtime).fork(id_of(runtime, "two")))
     assert only(events, WentBack).text == "two"
     assert said(runtime) == ["one"]
     await runtime.aclose()
@@ -355,7 +357,7 @@ async def test_what_was_said_before_a_fork_is_recalled_without_the_old_file(stag
     script = ScriptedProvider([Reply(text="The word is violet-heron."), Reply(text="Fine.")])
     runtime = stage.runtime(script)
     await collect(runtime.submit("one"))
-    await runtime.branches.fork(id_of(runtime, "one"))
+    await Branches(runtime).fork(id_of(runtime, "one"))
     for file in stage.sessions.rglob("*.jsonl"):
         if file != runtime.conversation.log.path:
             file.unlink()
@@ -369,7 +371,7 @@ async def test_what_was_said_before_a_fork_is_recalled_without_the_old_file(stag
 async def test_an_empty_session_cannot_be_forked(stage: Stage):
     runtime = stage.runtime([])
     with pytest.raises(SessionError, match="Nothing to fork"):
-        await runtime.branches.fork()
+        await Branches(runtime).fork()
 
 
 async def test_undoing_a_compaction_in_a_fork_leads_to_the_session_before_it(stage: Stage):
@@ -379,10 +381,10 @@ async def test_undoing_a_compaction_in_a_fork_leads_to_the_session_before_it(sta
     first = runtime.conversation.log.path
     whole = sent(runtime)
     await collect(runtime.compact())
-    await runtime.branches.fork()
-    await runtime.branches.fork()
+    await Branches(runtime).fork()
+    await Branches(runtime).fork()
     await collect(runtime.submit("And now?"))
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert runtime.conversation.log.path == first
     assert sent(runtime) == [*whole, "And now?", LONG.text]
 
@@ -391,11 +393,11 @@ async def test_labels_are_set_changed_and_taken_off(stage: Stage):
     runtime = await spoken(stage, "one", "two")
     first = runtime.conversation.log.path_entries()[0].id
     before = sent(runtime)
-    await runtime.branches.label(first, "  start ")
+    await Branches(runtime).label(first, "  start ")
     assert labels_of(runtime.conversation.log.entries) == {first: "start"}
-    await runtime.branches.label(first, "begin")
+    await Branches(runtime).label(first, "begin")
     assert labels_of(runtime.conversation.log.entries) == {first: "begin"}
-    await runtime.branches.label(first, "")
+    await Branches(runtime).label(first, "")
     assert labels_of(runtime.conversation.log.entries) == {}
     assert sent(runtime) == before
 
@@ -405,7 +407,7 @@ async def test_labels_are_set_changed_and_taken_off(stage: Stage):
 
 async def test_a_read_only_session_shows_its_history_and_takes_nothing(stage: Stage):
     owner = await spoken(stage, "one", "two")
-    await owner.branches.label(id_of(owner, "one"), "start")
+    await Branches(owner).label(id_of(owner, "one"), "start")
     reader = stage.runtime(speaking)
     ref = str(owner.conversation.log.path)
     with pytest.raises(SessionError, match="is open in another part of this program"):
@@ -431,9 +433,9 @@ async def test_a_read_only_session_shows_its_history_and_takes_nothing(stage: St
         with pytest.raises(SessionError, match=r"open read-only.*/fork"):
             change()
     for step in (
-        reader.branches.go_back(entry),
-        reader.branches.label(entry, "x"),
-        reader.sessions.undo_compaction(),
+        Branches(reader).go_back(entry),
+        Branches(reader).label(entry, "x"),
+        undo_compaction(reader),
     ):
         with pytest.raises(SessionError, match=r"open read-only.*/fork"):
             await step
@@ -445,7 +447,7 @@ async def test_a_read_only_session_can_be_forked(stage: Stage):
     owner = await spoken(stage, "one", "two")
     reader = stage.runtime(speaking)
     await reader.sessions.open(str(owner.conversation.log.path), mode="read-only")
-    await reader.branches.fork(id_of(reader, "two"))
+    await Branches(reader).fork(id_of(reader, "two"))
     await collect(reader.submit("another two"))
     assert said(reader) == ["one", "another two"]
     assert said(owner) == ["one", "two"]
@@ -515,7 +517,7 @@ async def test_text_of_a_message_in_parts_returns_as_one(stage: Stage):
     runtime = await spoken(stage, "one")
     parts = (TextContent(text="first"), TextContent(text="second"))
     runtime.conversation.log.append(MessageEntry(message=UserMessage(content=parts)))
-    went = only(list(await runtime.branches.go_back(id_of(runtime, "first"))), WentBack)
+    went = only(list(await Branches(runtime).go_back(id_of(runtime, "first"))), WentBack)
     assert went.text == "first\nsecond"
 
 
@@ -523,22 +525,22 @@ async def test_a_message_is_left_out_kept_and_as_it_was(stage: Stage):
     runtime = await spoken(stage, "one", "two", "three")
     before = sent(runtime)
     used = runtime.conversation.usage.used
-    await runtime.branches.mark(id_of(runtime, "two"), "drop")
+    await Branches(runtime).mark(id_of(runtime, "two"), "drop")
     assert [text for text in before if text != "two"] == sent(runtime)
     assert runtime.conversation.usage.used < used
-    await runtime.branches.mark(id_of(runtime, "two"), "pin")
+    await Branches(runtime).mark(id_of(runtime, "two"), "pin")
     assert sent(runtime) == before
-    await runtime.branches.mark(id_of(runtime, "two"), None)
+    await Branches(runtime).mark(id_of(runtime, "two"), None)
     assert sent(runtime) == before
 
 
 async def test_only_messages_of_the_present_branch_are_marked(stage: Stage):
     runtime = await spoken(stage, "one", "two")
     left = id_of(runtime, "two")
-    await runtime.branches.go_back(left)
+    await Branches(runtime).go_back(left)
     lines = lines_of(runtime)
     with pytest.raises(SessionError, match="in the context now"):
-        await runtime.branches.mark(left, "drop")
+        await Branches(runtime).mark(left, "drop")
     assert lines_of(runtime) == lines
 
 
@@ -546,6 +548,6 @@ async def test_what_is_kept_must_leave_a_compaction_its_room(stage: Stage):
     runtime = await spoken(stage, "one " * 30_000)
     lines = lines_of(runtime)
     with pytest.raises(SessionError, match="what is kept would take"):
-        await runtime.branches.mark(id_of(runtime, "one"), "pin")
+        await Branches(runtime).mark(id_of(runtime, "one"), "pin")
     assert lines_of(runtime) == lines
-    await runtime.branches.mark(id_of(runtime, "one"), "drop")
+    await Branches(runtime).mark(id_of(runtime, "one"), "drop")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.features.export.documents import HTML, MARKDOWN, to_html, to_markdown
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,
@@ -22,19 +23,12 @@ from agent_tui.sessions.entries import (
     SessionInfoEntry,
 )
 from agent_tui.sessions.export.document import document_of
-from agent_tui.sessions.export.formats import (
-    HTML,
-    MARKDOWN,
-    export_text,
-    to_html,
-    to_jsonl,
-    to_markdown,
-)
+from agent_tui.sessions.export.formats import export_text, to_jsonl
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import EditReport, report_entry, undo_mark
 from tests.support.session_values import chain, conversation, entry, header, reply, result, user
 
-EXAMPLES = Path(__file__).parents[2] / "sessions.example"
+EXAMPLES = Path(__file__).parents[3] / "sessions.example"
 HOSTILE = '</pre><script>alert(1)</script>{{body}}<img src="http://x/">&\x1b]52;c;QQ==\x07\x1b[31mred\u202e'
 
 

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.compaction.branch import (
+from agent_tui.compaction.candidates import candidates
+from agent_tui.compaction.summary.writer import Writer as ModelsWriter
+from agent_tui.config import CompactionSettings
+from agent_tui.errors import NothingToCompactError
+from agent_tui.features.tree.branch_summary import (
     BranchRequest,
     BranchSummary,
     summarise_branch,
     summary_by_code,
 )
-from agent_tui.compaction.candidates import candidates
-from agent_tui.compaction.summary.writer import Writer as ModelsWriter
-from agent_tui.config import CompactionSettings
-from agent_tui.errors import NothingToCompactError
 from agent_tui.messages import FileTouches, Usage
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.sessions.entries import Entry, Ledger

@@ -1,4 +1,4 @@
-"""Screens of a compaction: a preview, and the choice of what it keeps."""
+"""Screens of a compaction: a preview, and what leads to the choice of what it keeps."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Static
 
-from agent_tui.commands.compaction import PREVIEW_TITLE, PreviewPage
+from agent_tui.commands.core.front import Page
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.proposal import Decision, PieceMark, Proposal
 from agent_tui.errors import AgentTuiError
@@ -19,27 +19,60 @@ from agent_tui.providers.client import OnProgress
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.chat.lines_above_prompt import ActivityLine, ActivityState
 from agent_tui.ui.parts import KeysLine
-from agent_tui.ui.screens.modal import LeadingScreen, section_widgets
+from agent_tui.ui.screens.modal import FollowUp, ReadingScreen, section_widgets
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
+
+
+class LeadingScreen(ReadingScreen):
+    """A page about compactions from which one can go on to what a compaction keeps.
+
+    Args:
+        choose: Lets the user decide what is kept; None while the agent works.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("m", "choose", "Choose what is kept")]
+
+    def __init__(self, choose: FollowUp | None) -> None:
+        super().__init__()
+        self._choose = choose
+
+    @property
+    def choose_hint(self) -> str:
+        """The key, for the line of keys; empty if it does nothing."""
+        return "m choose what is kept · " if self._choose is not None else ""
+
+    def action_choose(self) -> None:
+        """Close, and continue with the choice."""
+        if self._choose is not None:
+            self.dismiss(self._choose)
 
 
 class PreviewScreen(LeadingScreen):
     """Counts while it is open already, then shows the outcome. Writes nothing.
 
     Args:
-        page: Computes the preview.
+        title: Its heading while it counts.
+        load: Computes the preview.
+        choose: As for `LeadingScreen`.
     """
 
-    CSS_PATH: ClassVar[CSSPathType | None] = ["modal.tcss", "page.tcss", "preview.tcss"]
+    CSS_PATH: ClassVar[CSSPathType | None] = [
+        "../../ui/screens/modal.tcss",
+        "../../ui/screens/page.tcss",
+        "preview.tcss",
+    ]
 
-    def __init__(self, page: PreviewPage) -> None:
-        super().__init__(page.choice)
-        self._page = page
+    def __init__(
+        self, title: str, load: Callable[[], Awaitable[Page]], choose: FollowUp | None
+    ) -> None:
+        super().__init__(choose)
+        self._heading = title
+        self._load = load
 
     def compose(self) -> ComposeResult:
         """The frame, with a line about the counting."""
         with VerticalScroll(id="page", classes="frame", can_focus=False):
-            yield Static(PREVIEW_TITLE, id="page-title", markup=False)
+            yield Static(self._heading, id="page-title", markup=False)
             yield ActivityLine(time.monotonic)
             keys = f"↑↓ scroll · {self.choose_hint}/compact summarises · esc close"
             yield KeysLine(keys, id="page-keys")
@@ -52,7 +85,7 @@ class PreviewScreen(LeadingScreen):
 
     async def _count(self) -> None:
         try:
-            page = await self._page.page()
+            page = await self._load()
         except AgentTuiError as error:
             found = [Static(safe_text(str(error)), classes="preview-note", markup=False)]
         else:

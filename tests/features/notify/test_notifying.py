@@ -11,7 +11,7 @@ from agent_tui.events import (
     TurnFinished,
     TurnStarted,
 )
-from agent_tui.ui.status.notifier import (
+from agent_tui.features.notify.notifier import (
     AWAY_AFTER_S,
     BELL_ONLY,
     LONG_TURN_S,

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.session import undo
 from agent_tui.errors import CompactionError, SessionError
 from agent_tui.events import CompactionFinished, Notice, SessionChanged, TurnFinished
+from agent_tui.features.context import undo
+from agent_tui.features.context.undo import undo_compaction
+from agent_tui.features.tour.scripted import Reply
+from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRef, ModelRequest
-from agent_tui.providers.scripted.provider import Reply
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Header, MessageEntry
 from agent_tui.sessions.importers.formats import read_foreign
@@ -100,7 +102,7 @@ async def test_the_size_after_going_back_is_not_what_the_compacted_context_was(s
     runtime = await compacted(stage, speaking(counted_chars))
     await collect(runtime.submit("And now?"))
     small = runtime.conversation.usage.used
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert runtime.conversation.usage.is_estimate
     assert runtime.conversation.usage.used > 1.8 * small
     assert runtime.conversation.usage.used == pytest.approx(in_use(runtime), rel=0.3)
@@ -116,10 +118,10 @@ async def test_both_compactions_of_a_session_can_be_taken_back(stage: Stage):
     await shorten_in_place(runtime)
     assert any(map(report_of, runtime.conversation.log.path_entries()))
     await collect(runtime.submit("And now?"))
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert runtime.conversation.log.path != parent
     assert any(map(is_undo_mark, runtime.conversation.log.path_entries()))
-    events = await runtime.sessions.undo_compaction()
+    events = await undo_compaction(runtime)
     assert of_kind(list(events), SessionChanged)
     assert runtime.conversation.log.path == parent
     assert parent.read_bytes().startswith(before)
@@ -127,14 +129,14 @@ async def test_both_compactions_of_a_session_can_be_taken_back(stage: Stage):
     assert_sendable(runtime.conversation.log.path_entries())
     assert not [entry for entry in runtime.conversation.log.path_entries() if report_of(entry)]
     with pytest.raises(CompactionError, match="was not compacted"):
-        await runtime.sessions.undo_compaction()
+        await undo_compaction(runtime)
 
 
 async def test_the_model_chosen_since_stays_after_going_back(stage: Stage):
     runtime = await compacted(stage)
     runtime.set_model(ModelRef("scripted/other"))
     await collect(runtime.submit("And now?"))
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert runtime.conversation.model.name == "scripted/other"
     path = runtime.conversation.log.path
     await runtime.aclose()
@@ -153,7 +155,7 @@ async def test_the_model_stays_also_where_the_earlier_session_was_gone_on_with(s
     )
     with SessionLog.open(parent) as log:
         talk(log, 1)
-    events = list(await runtime.sessions.undo_compaction())
+    events = list(await undo_compaction(runtime))
     assert runtime.conversation.log.path == parent
     assert child[:8] in only(events, Notice).text
     assert "And now?" not in said(runtime)
@@ -175,7 +177,7 @@ async def test_a_session_that_was_only_looked_into_since_is_not_taken_as_gone_on
     runtime.set_model(ModelRef("scripted/other"))
     runtime.sessions.rename("the first")
     await runtime.sessions.open(child)
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert said(runtime)[-2:] == ["And now?", "Fine."]
 
 
@@ -185,7 +187,7 @@ async def test_the_earlier_session_is_found_where_it_was_moved_to(stage: Stage):
     moved = stage.sessions / "elsewhere" / parent.name
     moved.parent.mkdir()
     shutil.move(parent, moved)
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert runtime.conversation.log.path == moved
 
 
@@ -218,7 +220,7 @@ async def test_another_agents_session_is_gone_on_with_in_a_copy(stage: Stage):
     before = file.read_bytes()
     runtime = await goes_on_from(stage, file)
     assert said(runtime) == ["Still there.", "And now?", "Fine."]
-    events = await runtime.sessions.undo_compaction()
+    events = await undo_compaction(runtime)
     assert not of_kind(list(events), Notice)
     assert runtime.conversation.log.path
     assert runtime.conversation.log.path.is_relative_to(stage.sessions)
@@ -232,7 +234,7 @@ async def test_another_agents_session_is_gone_on_with_in_a_copy(stage: Stage):
 async def test_a_call_that_was_still_open_does_not_pass_for_going_on(stage: Stage):
     open_call = claude_lines.replied("a3", "a2", claude_lines.call("c1"))
     runtime = await goes_on_from(stage, written_by_another(stage.folder / "run.jsonl", open_call))
-    assert not of_kind(list(await runtime.sessions.undo_compaction()), Notice)
+    assert not of_kind(list(await undo_compaction(runtime)), Notice)
     assert said(runtime)[-2:] == ["And now?", "Fine."]
     assert_sendable(runtime.conversation.log.path_entries())
 
@@ -242,7 +244,7 @@ async def test_an_earlier_session_that_is_gone_is_named_and_nothing_changes(stag
     before, log = lines_of(runtime), runtime.conversation.log
     Path(runtime.conversation.log.header.parent_session or "").unlink()
     with pytest.raises(SessionError, match=Path(log.header.parent_session or "").name):
-        await runtime.sessions.undo_compaction()
+        await undo_compaction(runtime)
     assert runtime.conversation.log is log
     assert lines_of(runtime) == before
     assert only(await collect(runtime.submit("Go on.")), TurnFinished).outcome == "done"
@@ -252,9 +254,9 @@ async def test_an_earlier_session_that_is_open_elsewhere_is_left_alone(stage: St
     runtime = await compacted(stage)
     log = runtime.conversation.log
     with SessionLog.open(Path(log.header.parent_session or "")), pytest.raises(SessionError):
-        await runtime.sessions.undo_compaction()
+        await undo_compaction(runtime)
     assert runtime.conversation.log is log
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert runtime.conversation.log is not log
 
 
@@ -264,7 +266,7 @@ async def test_an_earlier_session_that_was_damaged_is_opened_and_that_is_said(st
     lines = parent.read_bytes().split(b"\n")
     lines[5] = b'{"type":"mess'
     parent.write_bytes(b"\n".join(lines))
-    events = list(await runtime.sessions.undo_compaction())
+    events = list(await undo_compaction(runtime))
     assert runtime.conversation.log.path == parent
     assert "line 6" in "".join(notice.text for notice in of_kind(events, Notice))
     assert_sendable(runtime.conversation.log.path_entries())
@@ -277,14 +279,14 @@ async def test_undoing_survives_a_restart(stage: Stage):
     whole = context_bytes(runtime)
     await shorten_in_place(runtime)
     assert context_bytes(runtime) != whole
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     path = runtime.conversation.log.path
     await runtime.aclose()
     again = stage.runtime(speaking(), window=WINDOW)
     await again.sessions.open(str(path))
     assert context_bytes(again) == whole
     with pytest.raises(CompactionError, match="was not compacted"):
-        await again.sessions.undo_compaction()
+        await undo_compaction(again)
 
 
 async def test_a_compaction_after_an_undoing_is_the_one_taken_back_next(stage: Stage):
@@ -295,7 +297,7 @@ async def test_a_compaction_after_an_undoing_is_the_one_taken_back_next(stage: S
     for _ in range(3):
         await shorten_in_place(runtime)
         assert context_bytes(runtime) != whole
-        await runtime.sessions.undo_compaction()
+        await undo_compaction(runtime)
         assert context_bytes(runtime) == whole
 
 
@@ -317,7 +319,7 @@ async def test_what_is_begun_while_the_earlier_session_is_read_stays_where_it_is
         return parent_file(*args)
 
     monkeypatch.setattr(undo, "parent_file", slowly)
-    undoing = asyncio.ensure_future(runtime.sessions.undo_compaction())
+    undoing = asyncio.ensure_future(undo_compaction(runtime))
     await asyncio.sleep(0)
     turn = asyncio.ensure_future(collect(runtime.submit("Wait, one more thing.")))
     if is_done_first:
@@ -332,7 +334,7 @@ async def test_what_is_begun_while_the_earlier_session_is_read_stays_where_it_is
     answering.set()
     assert only(await turn, TurnFinished).outcome == "done"
     assert runtime.conversation.log is log
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     assert said(runtime)[-2:] == ["Wait, one more thing.", "Sure."]
 
 
@@ -343,6 +345,6 @@ async def test_marks_made_after_a_compaction_are_there_once_it_is_undone(stage: 
         for entry in reversed(runtime.conversation.log.path_entries())
         if isinstance(entry, MessageEntry) and entry.message.text == "Fine."
     )
-    await runtime.branches.mark(newest, "drop")
-    await runtime.sessions.undo_compaction()
+    await Branches(runtime).mark(newest, "drop")
+    await undo_compaction(runtime)
     assert read_marks(runtime.conversation.log.path_entries()).by_id == {newest: "drop"}

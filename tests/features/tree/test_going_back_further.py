@@ -8,6 +8,8 @@ import pytest
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import SessionError
 from agent_tui.events import BranchSummaryProgress, Notice, SessionChanged, WentBack
+from agent_tui.features.context.undo import undo_compaction
+from agent_tui.features.tree.branches import Branches
 from agent_tui.messages import UserMessage
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import CompactionEntry, Entry, LabelEntry, MessageEntry
@@ -51,7 +53,7 @@ def said(entries: "tuple[Entry, ...]") -> list[str]:
 
 async def named(runtime: AgentRuntime, text: str) -> str:
     """The entry of the person's message `text`, in whichever session."""
-    tree = await runtime.branches.whole_tree()
+    tree = await runtime.sessions.whole_tree()
     (found,) = [entry.id for entry in tree.path if said((entry,)) == [text]]
     return found
 
@@ -69,11 +71,11 @@ def file_of(stage: Stage) -> str:
 
 async def undo(runtime: AgentRuntime, *, files: bool = True) -> str:
     """What /undo does; the text that comes back."""
-    place = await runtime.branches.last_said()
+    place = await Branches(runtime).last_said()
     assert place is not None
     if files:
         await runtime.files.carry_out(await runtime.files.plan_for(place))
-    return only(list(await runtime.branches.go_to(place)), WentBack).text
+    return only(list(await Branches(runtime).go_to(place)), WentBack).text
 
 
 async def test_undo_goes_back_message_by_message_through_a_compaction_with_the_files(stage: Stage):
@@ -82,7 +84,7 @@ async def test_undo_goes_back_message_by_message_through_a_compaction_with_the_f
     parent = Path(child.header.parent_session or "")
     before = parent.read_bytes()
     seen: list[tuple[str, str]] = []
-    while await runtime.branches.last_said() is not None:
+    while await Branches(runtime).last_said() is not None:
         seen.append((await undo(runtime), file_of(stage)))
     texts = [text for text, _ in seen]
     assert texts[0] == "Last of 2."
@@ -105,7 +107,7 @@ async def test_the_context_of_a_place_before_the_compaction_is_what_it_was_there
     await collect(runtime.compact())
     left = runtime.conversation.log.header.id
     assert isinstance(runtime.conversation.log.path_entries()[0], CompactionEntry)
-    events = list(await runtime.branches.go_back(await named(runtime, "Late.")))
+    events = list(await Branches(runtime).go_back(await named(runtime, "Late.")))
     assert only(events, SessionChanged).reason == "resumed"
     assert left[:8] in of_kind(events, Notice)[-1].text
     assert sent(runtime) == whole
@@ -118,12 +120,12 @@ async def test_talk_alone_goes_back_and_the_files_of_the_session_that_was_left_s
     stage: Stage,
 ):
     runtime = await chain(stage)
-    await runtime.branches.go_back(await named(runtime, "Last of 1."))
+    await Branches(runtime).go_back(await named(runtime, "Last of 1."))
     assert file_of(stage) == "2"
-    place = await runtime.branches.last_said()
+    place = await Branches(runtime).last_said()
     assert place is not None
     assert not place.later
-    first = await runtime.branches.place_of(await named(runtime, "Write 1."))
+    first = await Branches(runtime).place_of(await named(runtime, "Write 1."))
     plan = await runtime.files.plan_for(first)
     assert not plan.left, "what the session that was left did passes for nobody else's"
     await runtime.files.carry_out(plan)
@@ -134,13 +136,13 @@ async def test_talk_alone_goes_back_and_the_files_of_the_session_that_was_left_s
 
 async def test_what_is_put_back_on_the_way_is_known_in_the_earlier_session(stage: Stage):
     runtime = await chain(stage)
-    tree = await runtime.branches.whole_tree()
+    tree = await runtime.sessions.whole_tree()
     place = tree.place(await named(runtime, "Last of 1."))
     await runtime.files.carry_out(await runtime.files.plan_for(place))
-    await runtime.branches.go_to(place)
+    await Branches(runtime).go_to(place)
     assert file_of(stage) == "1"
     assert await undo(runtime) != "Last of 1."
-    await runtime.branches.go_back(await named(runtime, "Write 1."))
+    await Branches(runtime).go_back(await named(runtime, "Write 1."))
     plan = await runtime.files.plan_taking_back()
     assert not plan.left
     await runtime.files.carry_out(plan)
@@ -149,10 +151,10 @@ async def test_what_is_put_back_on_the_way_is_known_in_the_earlier_session(stage
 
 async def test_three_sessions_back_at_once_and_the_files_with_it(stage: Stage):
     runtime = await chain(stage, 3)
-    grandparent = (await runtime.branches.whole_tree()).place(await named(runtime, "Write 1."))
+    grandparent = (await runtime.sessions.whole_tree()).place(await named(runtime, "Write 1."))
     assert len(grandparent.later) == 2
     await runtime.files.carry_out(await runtime.files.plan_for(grandparent))
-    await runtime.branches.go_to(grandparent)
+    await Branches(runtime).go_to(grandparent)
     assert file_of(stage) == ""
     assert runtime.conversation.log.header.id == grandparent.session.id
     assert said(runtime.conversation.log.path_entries()) == []
@@ -160,7 +162,7 @@ async def test_three_sessions_back_at_once_and_the_files_with_it(stage: Stage):
 
 async def test_every_message_of_the_chain_stands_once_in_the_tree(stage: Stage):
     runtime = await chain(stage, 3)
-    tree = await runtime.branches.whole_tree()
+    tree = await runtime.sessions.whole_tree()
     texts = said(tree.path)
     for text in ("Write 1.", "Last of 1.", "Write 2.", "Last of 2.", "Write 3.", "Last of 3."):
         assert texts.count(text) == 1
@@ -172,17 +174,17 @@ async def test_every_message_of_the_chain_stands_once_in_the_tree(stage: Stage):
 
 async def test_behind_the_compaction_is_behind_what_it_kept(stage: Stage):
     runtime = await chain(stage)
-    tree = await runtime.branches.whole_tree()
+    tree = await runtime.sessions.whole_tree()
     begun = next(entry for entry in tree.path if isinstance(entry, CompactionEntry))
-    await runtime.branches.go_back(begun.id)
+    await Branches(runtime).go_back(begun.id)
     assert "Last of 1." in sent(runtime)
     assert "Write 2." not in sent(runtime)
 
 
 async def test_a_fork_of_a_compacted_session_goes_back_as_far(stage: Stage):
     runtime = await chain(stage)
-    await runtime.branches.fork()
-    await runtime.branches.go_back(await named(runtime, "Last of 1."))
+    await Branches(runtime).fork()
+    await Branches(runtime).go_back(await named(runtime, "Last of 1."))
     assert said(runtime.conversation.log.path_entries())[0] == "Write 1."
 
 
@@ -191,7 +193,7 @@ async def test_forking_from_before_the_compaction_leaves_both_sessions_alone(sta
     child = runtime.conversation.log.path
     parent = Path(runtime.conversation.log.header.parent_session or "")
     before = parent.read_bytes()
-    events = list(await runtime.branches.fork(await named(runtime, "Last of 1.")))
+    events = list(await Branches(runtime).fork(await named(runtime, "Last of 1.")))
     assert only(events, WentBack).text == "Last of 1."
     assert runtime.conversation.log.path not in (child, parent)
     assert said(runtime.conversation.log.path_entries())[0] == "Write 1."
@@ -201,7 +203,7 @@ async def test_forking_from_before_the_compaction_leaves_both_sessions_alone(sta
 async def test_going_back_with_a_summary_sums_up_what_both_sessions_said_since(stage: Stage):
     runtime = await chain(stage)
     entry = await named(runtime, "Last of 1.")
-    events = await collect(runtime.go_back_with_summary(entry))
+    events = await collect(Branches(runtime).go_back_with_summary(entry))
     assert of_kind(events, BranchSummaryProgress)
     asked = stage.model.requests[-1].messages[-1].text
     assert "Last of 2." in asked
@@ -212,7 +214,7 @@ async def test_going_back_with_a_summary_sums_up_what_both_sessions_said_since(s
 async def test_a_label_is_put_where_the_message_stands(stage: Stage):
     runtime = await chain(stage)
     entry = await named(runtime, "Write 1.")
-    await runtime.branches.label(entry, "start")
+    await Branches(runtime).label(entry, "start")
     parent = SessionLog.open(
         Path(runtime.conversation.log.header.parent_session or ""), read_only=True
     )
@@ -226,7 +228,7 @@ async def test_an_earlier_session_that_is_open_elsewhere_is_said_and_nothing_cha
     before = log.path_entries()
     entry = await named(runtime, "Last of 1.")
     with SessionLog.open(Path(log.header.parent_session or "")), pytest.raises(SessionError):
-        await runtime.branches.go_back(entry)
+        await Branches(runtime).go_back(entry)
     assert runtime.conversation.log is log
     assert log.path_entries() == before
 
@@ -241,17 +243,17 @@ async def test_without_the_earlier_session_one_goes_back_as_far_as_it_was_kept(
     gone = Path(runtime.conversation.log.header.parent_session or "")
     spoil(gone)
     texts: list[str] = []
-    while await runtime.branches.last_said() is not None:
+    while await Branches(runtime).last_said() is not None:
         texts.append(await undo(runtime, files=False))
     assert "Last of 1." in texts
     assert "Write 1." not in texts
-    assert (await runtime.branches.whole_tree()).unread.endswith(f"cannot be read: {gone}")
+    assert (await runtime.sessions.whole_tree()).unread.endswith(f"cannot be read: {gone}")
 
 
 async def test_sessions_in_memory_go_back_too(stage: Stage):
     runtime = await chain(stage, is_kept=False)
     assert runtime.conversation.log.path is None
-    await runtime.branches.go_back(await named(runtime, "Last of 1."))
+    await Branches(runtime).go_back(await named(runtime, "Last of 1."))
     assert said(runtime.conversation.log.path_entries())[0] == "Write 1."
     await collect(runtime.submit("Otherwise."))
     assert said(runtime.conversation.log.path_entries())[-1] == "Otherwise."
@@ -262,10 +264,10 @@ async def test_a_session_that_was_gone_on_with_has_that_as_a_branch_beside_the_c
 ):
     runtime = await chain(stage)
     child = str(runtime.conversation.log.path)
-    await runtime.branches.go_back(await named(runtime, "Last of 1."))
+    await Branches(runtime).go_back(await named(runtime, "Last of 1."))
     await collect(runtime.submit("Otherwise."))
     await runtime.sessions.open(child)
-    tree = await runtime.branches.whole_tree()
+    tree = await runtime.sessions.whole_tree()
     assert "Otherwise." in said(tuple(tree.entries))
     assert "Otherwise." not in said(tree.path)
     assert said(tree.path)[-1] == "Last of 2."
@@ -273,8 +275,8 @@ async def test_a_session_that_was_gone_on_with_has_that_as_a_branch_beside_the_c
 
 async def test_compacting_after_an_uncompact_keeps_each_message_once(stage: Stage):
     runtime = await chain(stage)
-    await runtime.sessions.undo_compaction()
+    await undo_compaction(runtime)
     await collect(runtime.compact())
-    tree = await runtime.branches.whole_tree()
+    tree = await runtime.sessions.whole_tree()
     assert said(tree.path).count("Last of 2.") == 1
     assert said(tree.path).count("Write 1.") == 1

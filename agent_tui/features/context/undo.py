@@ -5,7 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.session.earlier import open_to_continue
+from agent_tui.agent.session.opening import missing_changes
 from agent_tui.errors import CompactionError
+from agent_tui.events import AgentEvent, ContextWarning, Notice
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     CompactionEntry,
@@ -14,12 +18,10 @@ from agent_tui.sessions.entries import (
     MessageEntry,
     SessionInfoEntry,
 )
-from agent_tui.sessions.importers.import_session import import_session
+from agent_tui.sessions.file.kept_files import folder_of
 from agent_tui.sessions.lineage.chain import (
-    KnownSession,
     is_of_another_program,
     parent_file,
-    read_known,
 )
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import changes_context, newest_change, report_of, undo_mark
@@ -29,15 +31,48 @@ from agent_tui.sessions.replay.scope_entries import ScopePending, mark_of
 from agent_tui.sessions.store import SessionStore
 
 
+async def undo_compaction(runtime: AgentRuntime) -> tuple[AgentEvent, ...]:
+    """Undo the newest compaction; if it began a session, return to the earlier session.
+
+    Raises:
+        CompactionError: There is none to undo.
+        SessionError: It cannot be written, or the earlier session cannot be opened.
+    """
+    sessions = runtime.sessions
+    sessions.prepare_to_write()
+    before = runtime.conversation
+    newest = before.log.leaf_id
+    earlier = await _undo_newest(before.log, runtime.services.store, before.cwd)
+    runtime.drop_planned_compaction()
+    events: tuple[AgentEvent, ...] = ()
+    if earlier is not None:
+        log = earlier.log
+        if runtime.is_busy or before.log.leaf_id != newest:  # work began during the reading
+            log.close()
+            raise CompactionError("Not undone: a turn has started.", "Undo when it is done.")
+        events = sessions.continue_in(log)
+        conversation = runtime.conversation
+        log.append_many(missing_changes(log, before.model, conversation.thinking))
+        if before.log.path is not None:
+            kept = folder_of(before.log.path)
+            await asyncio.to_thread(conversation.kept_files.adopt, kept)
+        left_out = [_omission_note(before.log)] if earlier.left_out else []
+        events += tuple(Notice("warning", note) for note in (*left_out, *log.warnings))
+    conversation = runtime.conversation
+    counted = await conversation.refresh_usage()
+    conversation.left_by_compaction = conversation.usage.used
+    return (*events, *(e for e in counted if not isinstance(e, ContextWarning)))
+
+
 @dataclass(frozen=True, slots=True)
-class EarlierSession:
+class _EarlierSession:
     """The session to return to; `left_out` counts later messages that it lacks."""
 
     log: SessionLog
     left_out: int
 
 
-async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> EarlierSession | None:
+async def _undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> _EarlierSession | None:
     """Undo the newest compaction of `log`.
 
     Returns:
@@ -61,13 +96,13 @@ async def undo_newest(log: SessionLog, store: SessionStore, cwd: Path) -> Earlie
     return await asyncio.to_thread(_reopen, log, log.header.parent_session, store, cwd)
 
 
-def _reopen(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> EarlierSession:
+def _reopen(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> _EarlierSession:
     """Open the parent of `log`, without later messages if it was continued meanwhile."""
     earlier, written = _open_parent(*_before_compaction(log, parent, store), store, cwd)
     known = {entry.id for entry in earlier.entries}
     since = [entry for entry in log.path_entries() if entry.id not in known and _goes_back(entry)]
     if _was_gone_on_with(written, log):
-        return EarlierSession(earlier, left_out=sum(map(_is_said, since)))
+        return _EarlierSession(earlier, left_out=sum(map(_is_said, since)))
     if since:
         try:
             # After this mark, sizes stated in these replies (of the compacted context) do not
@@ -76,7 +111,7 @@ def _reopen(log: SessionLog, parent: str, store: SessionStore, cwd: Path) -> Ear
         except BaseException:
             earlier.close()
             raise
-    return EarlierSession(earlier, left_out=0)
+    return _EarlierSession(earlier, left_out=0)
 
 
 def _before_compaction(
@@ -108,29 +143,7 @@ def _open_parent(
     Other agents' files are never written: such a session is copied.
     """
     file = parent_file(parent, child, store)
-    return _open_to_go_on(str(file or parent), file, store, cwd)
-
-
-def open_known(session: KnownSession, store: SessionStore, cwd: Path) -> SessionLog:
-    """Open `session` for writing; a session of another agent is copied first. Blocking.
-
-    Raises:
-        SessionError: It cannot be opened.
-    """
-    if session.path is None:
-        return read_known(session)
-    return _open_to_go_on(str(session.path), session.path, store, cwd)[0]
-
-
-def _open_to_go_on(
-    ref: str, file: Path | None, store: SessionStore, cwd: Path
-) -> tuple[SessionLog, Sequence[Entry]]:
-    if file is None or not is_of_another_program(file, store.formats):
-        log = store.open(ref, cwd)
-        return log, log.path_entries()
-    copy = import_session(store, file, cwd=cwd)
-    log = store.open(str(copy.path), cwd)
-    return log, log.entries[: copy.entries]
+    return open_to_continue(str(file or parent), file, store, cwd)
 
 
 def _was_gone_on_with(written: Sequence[Entry], child: SessionLog) -> bool:
@@ -152,7 +165,7 @@ def _is_said(entry: Entry) -> bool:
     return isinstance(entry, MessageEntry | CustomMessageEntry | BranchSummaryEntry)
 
 
-def omission_note(child: SessionLog) -> str:
+def _omission_note(child: SessionLog) -> str:
     """The note about a session left behind with messages that the earlier one lacks."""
     return (
         "The earlier session has been continued, so it lacks the messages since the compaction. "

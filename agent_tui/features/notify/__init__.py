@@ -1,0 +1,1 @@
+"""Notifications for a user who looks elsewhere."""

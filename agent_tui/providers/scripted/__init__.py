@@ -1,1 +1,0 @@
-"""A provider that replies from a script."""
