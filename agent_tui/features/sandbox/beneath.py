@@ -62,13 +62,14 @@ def writable_folder_of(path: Path, roots: Sequence[Path]) -> Generator[int]:
         if os.access(".", os.W_OK | os.X_OK, dir_fd=folder):
             yield folder
             return
-        mode = open_up(folder, ".")
+        mode = stat.S_IMODE(os.fstat(folder).st_mode)
+        with suppress(OSError):
+            os.fchmod(folder, mode | stat.S_IRWXU)
         try:
             yield folder
         finally:
-            if mode is not None:
-                with suppress(OSError):
-                    os.fchmod(folder, mode)
+            with suppress(OSError):
+                os.fchmod(folder, mode)
 
 
 def write_at(

@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from agent_tui.features.sandbox.beneath import folder_of, open_up
 
-
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

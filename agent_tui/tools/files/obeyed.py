@@ -62,7 +62,7 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
         "mise": """
             mise.toml mise.*.toml .mise.toml .mise.*.toml .miserc.toml .tool-versions .mise/
             mise/config.toml mise/config.*.toml mise/conf.d/ .config/mise.toml .config/mise.*.toml
-            .config/mise/ mise.lock mise.*.lock""",
+            .config/mise/ mise.lock mise.*.lock .rtx.toml .rtx.*.toml""",
         "git hooks": ".husky/ .githooks/ .git-hooks/ .lefthook/ .lefthook-local/",
         "git": ".lfsconfig",
         "a client of git": """
