@@ -344,8 +344,8 @@ class ObeyedWatch:
 
     def _let_stay(self, held: HeldFile) -> None:
         """Approve of what the user was shown, and of nothing that is there by now instead."""
+        now = self._state.look().files  # which opens the folders on the way
         if held.is_in_place:
-            now = self._state.look().files
             if any(now.get(path, "") != digest for path, digest in held.files):
                 raise ToolError(f"{held.path} has changed since you were asked; nothing was done")
         else:

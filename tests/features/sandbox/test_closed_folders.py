@@ -74,3 +74,12 @@ async def test_a_read_only_folder_is_so_again_when_a_file_in_it_is_restored(plac
     await place.run("chmod u+w drop; mv drop/.vscode x; chmod -R u+w x; rm -r x; chmod 555 drop")
     assert place.text(_TASKS) == "mine\n"
     assert _mode(place) == 0o555
+
+
+async def test_what_the_user_allows_in_one_is_put_in_place(place: WatchedFolder):
+    place.outside(f"mkdir -p drop/.vscode; echo mine > {_TASKS}; chmod 311 drop")
+    (held,) = (await place.run(f"echo new > {_TASKS}")).held
+    await place.watch.decide(held, True)
+    assert _mode(place) == 0o311
+    assert place.text(_TASKS) == "new\n"
+    assert not (await place.run("true")).held
