@@ -101,6 +101,7 @@ class ApprovedState:
             self._provenance.note_changed(path, self.approved)
         for path in () if self.is_unclear else self.approved.files:
             self.approved.note_word(path)
+        self._project.walk.new_in_gits.clear()
         self.finish("user")
         copied = (path for path, _ in self.covers.copies)
         self.authors.note((*self.covers.read_only, *copied))

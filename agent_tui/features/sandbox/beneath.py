@@ -52,6 +52,26 @@ def folder_of(path: Path, roots: Sequence[Path]) -> Generator[int]:
         os.close(folder)
 
 
+@contextmanager
+def writable_folder_of(path: Path, roots: Sequence[Path]) -> Generator[int]:
+    """Open the folder that contains `path` as `folder_of` does, and have us write there meanwhile.
+
+    If it is ours and read-only, it has its mode back at the end.
+    """
+    with folder_of(path, roots) as folder:
+        if os.access(".", os.W_OK | os.X_OK, dir_fd=folder):
+            yield folder
+            return
+        mode = stat.S_IMODE(os.fstat(folder).st_mode)
+        with suppress(OSError):
+            os.fchmod(folder, mode | stat.S_IRWXU)
+        try:
+            yield folder
+        finally:
+            with suppress(OSError):
+                os.fchmod(folder, mode)
+
+
 def write_at(
     folder: int, name: str, content: bytes, mode: int = 0o644, like: os.stat_result | None = None
 ) -> None:
@@ -60,7 +80,7 @@ def write_at(
     It keeps the access list and the user's attributes of that file, but none of the times.
 
     Args:
-        folder: From `folder_of`.
+        folder: From `writable_folder_of`.
         name: The file's name.
         content: Its content.
         mode: Its mode.
@@ -71,11 +91,7 @@ def write_at(
     """
     scratch = f".agent-tui-{secrets.token_hex(8)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        descriptor = os.open(scratch, flags, 0o600, dir_fd=folder)
-    except PermissionError:
-        open_up(folder, ".")
-        descriptor = os.open(scratch, flags, 0o600, dir_fd=folder)
+    descriptor = os.open(scratch, flags, 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
@@ -97,7 +113,7 @@ def separate(path: Path, roots: Sequence[Path]) -> bool:
         False if it cannot be done, also because the file is too large.
     """
     try:
-        with folder_of(path, roots) as folder:
+        with writable_folder_of(path, roots) as folder:
             status = os.stat(path.name, dir_fd=folder, follow_symlinks=False)
             write_at(folder, path.name, *read_at(folder, path.name, _MOST_COPIED), status)
             times = status.st_atime_ns, status.st_mtime_ns
@@ -137,11 +153,11 @@ def make_folders(path: Path, roots: Sequence[Path]) -> None:
     """
     missing = [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
     for each in reversed(missing):
-        with folder_of(each, roots) as folder:
+        with writable_folder_of(each, roots) as folder:
             os.mkdir(each.name, dir_fd=folder)
 
 
-def open_up(folder: int | None, name: str) -> None:
+def open_up(folder: int | None, name: str) -> int | None:
     """Give us, its owner, all rights in the folder `name`, or the right to read that file.
 
     A command may take them away, so that nobody but root finds or moves what it left there. Links
@@ -150,6 +166,9 @@ def open_up(folder: int | None, name: str) -> None:
     Args:
         folder: From `folder_of`; None for an absolute path that no command can change.
         name: The name there, or the path.
+
+    Returns:
+        The mode that it had; None if it cannot be changed.
     """
     with suppress(OSError):
         handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
@@ -158,8 +177,10 @@ def open_up(folder: int | None, name: str) -> None:
             if stat.S_ISDIR(mode) or stat.S_ISREG(mode):
                 ours = stat.S_IRWXU if stat.S_ISDIR(mode) else stat.S_IRUSR
                 Path(f"/proc/self/fd/{handle}").chmod(stat.S_IMODE(mode) | ours)
+                return stat.S_IMODE(mode)
         finally:
             os.close(handle)
+    return None
 
 
 def reopen(folder: Path) -> None:
@@ -316,8 +337,7 @@ def move_out(folder: int, name: str, target: Path) -> None:
         try:
             os.rename(name, target, src_dir_fd=folder)
         except PermissionError:
-            for each in (".", name):
-                open_up(folder, each)
+            open_up(folder, name)
             os.rename(name, target, src_dir_fd=folder)
     except OSError as error:
         if error.errno != errno.EXDEV:
@@ -355,7 +375,7 @@ def move_in(folder: int, name: str, target: Path, roots: Sequence[Path]) -> None
     Raises:
         OSError: It cannot be moved.
     """
-    with folder_of(target, roots) as around:
+    with writable_folder_of(target, roots) as around:
         try:
             os.rename(name, target.name, src_dir_fd=folder, dst_dir_fd=around)
         except OSError as error:

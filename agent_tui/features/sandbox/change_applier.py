@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agent_tui.features.sandbox.beneath import folder_of
+from agent_tui.features.sandbox.beneath import writable_folder_of
 from agent_tui.features.sandbox.change_finder import Change
 from agent_tui.features.sandbox.file_contents import FileContents, is_link_digest, is_stored
 from agent_tui.features.sandbox.git_controls import plain_content
@@ -26,12 +27,14 @@ class ChangeApplier:
         store: Has what is set aside.
         tracked: Makes an index.
         roots: The working folders with their git folders.
+        new_in_gits: The folders in git folders that commands may have made.
     """
 
     contents: FileContents
     store: HeldStore
     tracked: TrackedFiles
     roots: Sequence[Path]
+    new_in_gits: AbstractSet[str]
 
     def bring(self, change: Change) -> bool:
         """Do outside what a command did to a copy, unless the user changed it differently."""
@@ -42,7 +45,7 @@ class ChangeApplier:
             if digest:
                 self.contents.write(path, digest)
             else:
-                with folder_of(path, self.roots) as folder:
+                with writable_folder_of(path, self.roots) as folder:
                     os.unlink(path.name, dir_fd=folder)
                 self._remove_empty(path.parent)
         except OSError:
@@ -52,7 +55,8 @@ class ChangeApplier:
     def set_aside(self, change: Change, why: str, approved: Approved) -> HeldFile:
         """Move what `change` left to our folder, and restore what was there before.
 
-        What is written instead of that is approved.
+        What is written instead of that is approved. A folder in a git folder that commands made
+        goes, too, if it is empty then: for git, it alone may mean a rebase or a work tree.
 
         Args:
             change: The change.
@@ -71,6 +75,7 @@ class ChangeApplier:
         if change.control is None:
             found = {self.contents.bytes_of(digest) for _, digest in change.files}
             return replace(held, unstaging=self.tracked.find_unstaging(path, found))
+        self._remove_empty(path.parent, self.new_in_gits)
         if change.control == "irregular" and path.name == INDEX and not approved.asked:
             return self._replace_index(held)
         return held
@@ -108,10 +113,15 @@ class ChangeApplier:
         why = f"{held.who}; git made it again from the last commit, so nothing is staged"
         return replace(held, who=why, before=self.contents.digest_of(path))
 
-    def _remove_empty(self, folder: Path) -> None:
-        """Remove `folder` and those around it while they are empty, as git does."""
+    def _remove_empty(self, folder: Path, among: AbstractSet[str] | None = None) -> None:
+        """Remove `folder` and those around it while they are empty, as git does.
+
+        Args:
+            folder: The innermost one.
+            among: Those that may go; None for any.
+        """
         with suppress(OSError):
-            while True:
-                with folder_of(folder, self.roots) as around:
+            while among is None or os.fspath(folder) in among:
+                with writable_folder_of(folder, self.roots) as around:
                     os.rmdir(folder.name, dir_fd=around)
                 folder = folder.parent

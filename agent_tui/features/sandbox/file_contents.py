@@ -13,6 +13,7 @@ from agent_tui.features.sandbox.beneath import (
     folder_of,
     make_folders,
     read_own,
+    writable_folder_of,
     write_at,
 )
 from agent_tui.regular_files import read_at
@@ -122,7 +123,7 @@ class FileContents:
             OSError: It cannot be written, or a folder is there.
         """
         make_folders(path.parent, self._roots)
-        with folder_of(path, self._roots) as folder:
+        with writable_folder_of(path, self._roots) as folder:
             if (kept := self.of(digest)) is not None:
                 write_at(folder, path.name, *kept)
             elif is_link_digest(digest):

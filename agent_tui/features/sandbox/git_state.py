@@ -144,6 +144,12 @@ class GitState:
 
     A file that has not changed since the first look is not read again. Any other is: what is
     written to a mapped file changes its times only once.
+
+    Args:
+        places: The working folders, with their git folders.
+
+    Attributes:
+        new: The folders that were not there at the look before, until the caller empties it.
     """
 
     def __init__(self, places: Sequence[Path]) -> None:
@@ -152,6 +158,7 @@ class GitState:
         self._folders: dict[str, _Folder] = {}
         self._files: dict[str, tuple[int, int]] = {}
         self._trees = set[str]()
+        self.new = set[str]()
         self._indexes = GitIndexes(self._began_ns)
 
     def look(
@@ -200,6 +207,8 @@ class GitState:
                     files[path] = stamp
                 else:
                     irregular.append(Path(path))
+        if not is_first:
+            self.new.update(seen.keys() - self._folders.keys())
         self._folders, self._files = seen, files
         more = {git: None for folder in seen.values() for git in folder.gits if git not in known}
         kept = [path for folder in seen.values() for path in folder.kept]

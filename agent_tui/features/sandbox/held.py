@@ -14,9 +14,9 @@ from agent_tui.errors import ToolError
 from agent_tui.features.sandbox.beneath import (
     MOST_BYTES,
     copy_entry,
-    folder_of,
     move_out,
     replace_at,
+    writable_folder_of,
 )
 from agent_tui.features.sandbox.file_contents import OTHER, FileContents, is_link_digest, is_stored
 from agent_tui.paths import make_private_dir
@@ -60,7 +60,7 @@ class HeldStore:
         if source != path:
             copy_entry(source, aside)
         else:
-            with folder_of(path, self._roots) as folder:
+            with writable_folder_of(path, self._roots) as folder:
                 if kept is None:
                     move_out(folder, path.name, aside)
                 else:

@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from agent_tui.features.sandbox.beneath import folder_of, open_up
 from agent_tui.features.sandbox.git_places import READ_IN_TREE
 from agent_tui.features.sandbox.git_state import (
     GitState,
@@ -18,6 +17,7 @@ from agent_tui.features.sandbox.git_state import (
     kind_of,
 )
 from agent_tui.features.sandbox.named_sockets import is_socket
+from agent_tui.features.sandbox.opened_folders import OpenedFolders
 from agent_tui.safe_paths import follow_links, is_file, real_path, trace_links
 from agent_tui.tools.files.folder_entries import REBUILT_FOLDERS, ListStamp, list_folder
 from agent_tui.tools.files.obeyed import EntryKind, holds_work_trees, who_obeys_entry
@@ -52,7 +52,8 @@ class WalkFindings:
         obeyed: The uppermost files and folders that outside programs follow, and which program.
         gits: Each ``.git``, and folders that are themselves git folders.
         secrets: Files that hold keys, as their names say or, if these leave it open, the content.
-        closed: The user's folders that nobody can enter or list, but a command could open.
+        closed: The user's folders that nobody can enter or list. A command could open them, so the
+            wall hides them.
         irregular: What in git folders is not what git keeps there (see `GitState`), pipes in place
             of the files of a project that git reads, and folders with paths too long for looking
             into them.
@@ -104,7 +105,8 @@ class ProjectWalk:
     Folders nearest to a root come first, those with findings before, and what builds fill comes
     last. The first look leaves out what is beyond the limit; later ones visit all that is new,
     however much a command made. Links are not followed. What cannot be listed later, but is the
-    user's, gets the mode that allows it.
+    user's, gets the mode that allows it. Where the wall hides no folder, what cannot be listed is
+    open during a look, until `close_folders`.
 
     Attributes:
         first: The folders with findings at the last look.
@@ -119,6 +121,7 @@ class ProjectWalk:
         gits: Iterable[Path] = (),
         *,
         opens: bool = True,
+        hides: bool = True,
         unchecked: Iterable[str] = (),
         settings: Iterable[Path] = (),
     ) -> None:
@@ -130,14 +133,17 @@ class ProjectWalk:
             gits: Each ``.git`` and git folder outside of `roots` that is theirs.
             opens: Whether commands may write there: folders that they closed are opened, and what
                 builds fill is searched for repositories.
+            hides: Whether the wall hides what is closed at the first look.
             unchecked: What begins the real paths of what commands write elsewhere.
             settings: The `roots` in which programs read settings when they start.
         """
         self._opens = opens
+        self._hides = hides
         self._unchecked = tuple(unchecked)
         self._settings = tuple(f"{folder}/" for folder in settings)
         self._gits = tuple(gits)
         self.roots = tuple(dict.fromkeys(real_path(root) for root in roots))
+        self._opened = OpenedFolders((*self.roots, *self._gits))
         self._tops = tuple(map(os.fspath, self.roots))
         self._state = GitState((*self.roots, *self._gits))
         self._known: dict[str, _Folder] = {}
@@ -148,6 +154,11 @@ class ProjectWalk:
         self.left_out: set[str] = set()
         self._closed: set[tuple[int, int]] = set()
         self.new: set[str] = set()
+
+    @property
+    def new_in_gits(self) -> set[str]:
+        """The folders in git folders that later looks found, until the caller empties it."""
+        return self._state.new
 
     def look(self) -> WalkFindings:
         """Everything that exists now. Blocking."""
@@ -257,16 +268,14 @@ class ProjectWalk:
         ):
             return
         version = (status.st_ino, status.st_ctime_ns)
-        if is_first:
+        if is_first and self._hides:
             self._closed.add(version)
-        if version in self._closed:
-            return
-        places = (*self.roots, *self._gits)
-        if any(place in Path(path).parents for place in places):
-            with suppress(OSError), folder_of(Path(path), places) as around:
-                open_up(around, Path(path).name)
-        else:  # commands cannot put a link on the way to the outermost place
-            open_up(None, path)
+        if version not in self._closed:
+            self._opened.open(Path(path), for_good=self._hides)
+
+    def close_folders(self) -> None:
+        """Give the folders that the looks opened for now their modes back. Blocking."""
+        self._opened.close()
 
     def _is_closed(self, path: str) -> bool:
         with suppress(OSError):

@@ -160,6 +160,7 @@ class ObeyedWatch:
             sorted(outside),
             unchecked=unchecked,
             settings=(root for root in working if root in linked),
+            hides=has_mounts,
         )
         project = ProjectLook(
             self._walk, contents, tracked, self._roots, linked, followed, has_mounts
@@ -172,7 +173,9 @@ class ObeyedWatch:
             folder / "approved.json", project, self._copies, self.hidden, self._provenance
         )
         self._store = HeldStore(held, self._roots, contents)
-        self._applier = ChangeApplier(contents, self._store, tracked, self._roots)
+        self._applier = ChangeApplier(
+            contents, self._store, tracked, self._roots, self._walk.new_in_gits
+        )
         self._ground = Ground(working, unchecked)
 
         self._pending: list[HeldFile] = []
@@ -277,7 +280,10 @@ class ObeyedWatch:
 
     @asynccontextmanager
     async def _have_turn(self) -> AsyncGenerator[None]:
-        """Wait until nothing else works on the state; at the end, say who changes files by now.
+        """Wait until nothing else works on the state.
+
+        At the end, folders that were opened for it have their modes back, and other programs are
+        told who changes files by now.
 
         Raises:
             ToolError: Instead of `OSError`.
@@ -287,6 +293,7 @@ class ObeyedWatch:
                 try:
                     yield
                 finally:
+                    self._walk.close_folders()
                     self._say()
             except OSError as error:
                 raise ToolError(f"Commands cannot be watched in the sandbox: {error}") from error
@@ -337,8 +344,8 @@ class ObeyedWatch:
 
     def _let_stay(self, held: HeldFile) -> None:
         """Approve of what the user was shown, and of nothing that is there by now instead."""
+        now = self._state.look().files  # which opens the folders on the way
         if held.is_in_place:
-            now = self._state.look().files
             if any(now.get(path, "") != digest for path, digest in held.files):
                 raise ToolError(f"{held.path} has changed since you were asked; nothing was done")
         else:

@@ -36,11 +36,11 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
         "an editor": """
             .vscode/ .idea/ .zed/ .fleet/ .nova/ .vs/ .helix/ .lapce/ .theia/ .vim/coc-settings.json
             *.code-workspace *.sublime-project .dir-locals.el .dir-locals-2.el .nvim.lua .nvimrc
-            .exrc .vimrc .gvimrc .lvimrc _vimrc_local.vim .vimspector.json .kateproject .bsp/
-            buildserver.json .lite_project.lua .ycm_extra_conf.py .merlin
+            .lazy.lua .exrc .vimrc .gvimrc .lvimrc _vimrc_local.vim .vimspector.json .kateproject
+            .kateproject.local .bsp/ buildserver.json .lite_project.lua .ycm_extra_conf.py .merlin
             .externaltoolbuilders/ .neoconf.json .nlsp-settings/ .luarc.json .luarc.jsonc
             .ropeproject/config.py .lsp/config.edn .factorypath .project .cproject
-            cmakelists.txt.user .kdev4/ .idx/""",
+            *.user *.pro.shared cmakelists.txt.shared *.run.xml .kdev4/ .idx/""",
         "a development container": ".devcontainer/ .devcontainer.json",
         "an agent": """
             .claude/ .codex/ .gemini/ .cursor/ .agents/ .opencode/ .pi/ .windsurf/ .continue/
@@ -49,18 +49,20 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .amazonq/ .cline/ .codebuddy/ .grok/ .iflow/ .letta/ .qoder/ .rovodev/ .zencoder/
             .github/copilot-instructions.md .github/instructions/ .github/prompts/
             .github/chatmodes/ .github/agents/ .github/hooks/ .github/skills/ .github/copilot/
-            .github/lsp.json .mcp.json mcp.json .aider.conf.yml opencode.json opencode.jsonc
+            .github/lsp.json .mcp.json mcp.json .aider.conf.yml
+            .aider.model.*.yml .aider.model.*.json .claude-plugin/ .firebender/ firebender.json
+            opencode.json opencode.jsonc
             crush.json .crush.json .roomodes .kilocodemodes gptme.toml gptme.local.toml
             .aiassistant/ .copilot/ .crush/crush.json .crush/skills/ .forge/ .lingma/ .serena/
             .tabnine/ .warp/""",
         "a debugger or an interpreter": """
-            .gdbinit .lldbinit .pdbrc .pdbrc.py .rprofile .renviron .rdata .irbrc _irbrc irb.rc
-            .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc .perldb .erlang
-            .psysh.php""",
+            .gdbinit .lldbinit .pdbrc .pdbrc.py .rprofile .renviron .rdata .irbrc irbrc _irbrc
+            $irbrc irb.rc .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc startup.m
+            finish.m .perldb .erlang .psysh.php .valgrindrc""",
         "mise": """
             mise.toml mise.*.toml .mise.toml .mise.*.toml .miserc.toml .tool-versions .mise/
             mise/config.toml mise/config.*.toml mise/conf.d/ .config/mise.toml .config/mise.*.toml
-            .config/mise/""",
+            .config/mise/ mise.lock mise.*.lock .rtx.toml .rtx.*.toml""",
         "git hooks": ".husky/ .githooks/ .git-hooks/ .lefthook/ .lefthook-local/",
         "git": ".lfsconfig",
         "a client of git": """
@@ -69,7 +71,7 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
         "ctags": ".ctags .ctags.d/ ctags.d/",
         "GNU Global": "gtags.conf",
         "knife": ".chef/knife.rb .chef/config.rb",
-        "rbenv or pyenv": ".rbenv-vars .pyenv-vars",
+        "a version manager": ".*env-vars .ruby-env .versions.conf .phpbrewrc hermit.hcl",
         "version control": """
             .hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .jj/repo .jj/repo/config.toml
             .jj/workspace-config.toml .sl/config .pijul/config _darcs/prefs/defaults""",
@@ -105,9 +107,10 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .circleci/ .buildkite/ .gitea/ .forgejo/ .github/workflows/ .github/actions/
             .gitlab-ci.yml jenkinsfile azure-pipelines.yml .travis.yml .drone.yml .woodpecker.yml
             bitbucket-pipelines.yml appveyor.yml cloudbuild.yaml cloudbuild.yml buildspec.yml
-            buildspec.yaml""",
+            buildspec.yaml .gitpod.yml""",
         "npm": ".npmrc",
-        "pnpm": ".pnpmfile.cjs",
+        "pnpm": ".pnpmfile.cjs .pnpmfile.mjs pnpmfile.js",
+        "bun": "bunfig.toml",
         "yarn": ".yarnrc .yarnrc.yml .yarn/releases/ .yarn/plugins/",
         "cargo": ".cargo/config.toml .cargo/config rust-toolchain.toml rust-toolchain",
         "uv": "uv.toml",

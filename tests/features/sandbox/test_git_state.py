@@ -526,3 +526,32 @@ async def test_no_everyday_work_with_git_asks_anything(tmp_path: Path, has_mount
     for line in _EVERYDAY.strip().splitlines():
         assert (await place.run(line, code=None)).held == (), (line, place.printed)
     place.outside("git fsck; git status; cd new; git fsck")
+
+
+@pytest.mark.parametrize("has_mounts", [False, pytest.param(True, marks=needs_bwrap)])
+async def test_an_empty_folder_of_a_command_does_not_stay_in_a_git_folder(
+    tmp_path: Path, has_mounts: bool
+):
+    place = _place(tmp_path, has_mounts=has_mounts)
+    place.outside("git init -q; mkdir .git/modules")
+    settled = await place.run(
+        "cd .git; mkdir -p rebase-merge worktrees/zz modules/q/r; ln -s / modules/q/r/x;"
+        " echo exec evil > rebase-merge/git-rebase-todo; echo /etc > worktrees/zz/gitdir"
+    )
+    assert len(settled.held) == 3
+    left = {path.name for path in (place.root / ".git").iterdir()}
+    assert left.isdisjoint({"rebase-merge", "worktrees"})
+    assert list((place.root / ".git/modules").iterdir()) == []
+    place.outside("mkdir .git/worktrees")
+    assert len((await place.run("mkdir .git/worktrees/a; ln -s / .git/worktrees/a/x")).held) == 1
+    assert list((place.root / ".git/worktrees").iterdir()) == []
+
+
+async def test_an_empty_folder_stays_if_nobody_knows_who_made_it(tmp_path: Path):
+    place = _place(tmp_path)
+    place.outside("git init -q; rm -r .git/hooks; mkdir .git/hooks")
+    await place.watch.note()
+    place.inside("echo evil > .git/hooks/pre-push; chmod +x .git/hooks/pre-push")
+    place.watch = place.watch_again()  # the program was killed
+    assert len(await place.watch.recover()) == 1
+    assert list((place.root / ".git/hooks").iterdir()) == []

@@ -85,7 +85,20 @@ from tests.support.rows import each_row
         (".crush/skills", "an agent"),
         (".ctags.d", "ctags"),
         (".chef/knife.rb", "knife"),
-        (".rbenv-vars", "rbenv or pyenv"),
+        (".phpenv-vars", "a version manager"),
+        (".phpbrewrc", "a version manager"),
+        ("hermit.hcl", "a version manager"),
+        ("mise.lock", "mise"),
+        (".valgrindrc", "a debugger or an interpreter"),
+        ("app.pro.user", "an editor"),
+        ("meson.build.user", "an editor"),
+        ("CMakeLists.txt.shared", "an editor"),
+        ("Tests.run.xml", "an editor"),
+        (".kateproject.local", "an editor"),
+        (".lazy.lua", "an editor"),
+        (".aider.model.settings.yml", "an agent"),
+        (".claude-plugin", "an agent"),
+        ("firebender.json", "an agent"),
         (".reviewboardrc", "a client of git"),
         ("GitExtensions.settings", "a client of git"),
         ("gtags.conf", "GNU Global"),
@@ -99,11 +112,54 @@ from tests.support.rows import each_row
         (".rvmrc", "the shell"),
         ("default.nix", ""),
         ("rust-analyzer.toml", ""),
+        ("hie.yaml", ""),
+        (".solargraph.yml", ""),
+        ("config.user.js", ""),
+        (".aider.chat.history.md", ""),
     ],
 )
 def test_what_somebody_outside_obeys_unasked(path: str, who: str):
     place = Path(path)
     assert who_obeys_entry(f"/work/{place.parent}", place.name) == who
+
+
+@each_row(
+    ("program", "names"),
+    [
+        ("irb: lib/irb/init.rb", ".irbrc irbrc _irbrc $irbrc irb.rc"),
+        ("pry: lib/pry/pry_class.rb", ".pryrc"),
+        ("pdb: Lib/pdb.py", ".pdbrc"),
+        ("gdb: gdbinit(5)", ".gdbinit"),
+        ("R: help(Startup)", ".Renviron .Rprofile .RData"),
+        ("Octave: interpreter.cc; MATLAB: help startup, finish", ".octaverc startup.m finish.m"),
+        (
+            "mise: src/config/mod.rs, LOCAL_CONFIG_FILENAMES",
+            ".tool-versions .config/mise/conf.d/x.toml .config/mise/config.toml"
+            " .config/mise/mise.toml .config/mise.toml .mise/config.toml mise/config.toml"
+            " .rtx.toml mise.toml .mise.toml .config/mise/config.local.toml"
+            " .config/mise/mise.local.toml .config/mise.local.toml .mise/config.local.toml"
+            " mise/config.local.toml .rtx.local.toml mise.local.toml .mise.local.toml"
+            " .config/mise.x.local.toml mise.x.local.toml .mise.x.toml",
+        ),
+        (
+            "rvm: scripts/functions/rvmrc_project",
+            ".rvmrc .versions.conf .ruby-env .rbenv-vars",
+        ),
+        ("nodenv-vars: bin/nodenv-vars", ".nodenv-vars"),
+        ("direnv: direnv(1)", ".envrc"),
+        ("npm, yarn, pnpm: their manuals", ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs pnpmfile.js"),
+        ("bun: its manual", "bunfig.toml"),
+    ],
+)
+def test_each_name_that_a_program_reads_in_a_folder_is_listed(program: str, names: str):
+    later = (".npmrc", ".yarnrc", ".pnpmfile", "pnpmfile", "bunfig")
+    for name in names.split():
+        assert who_obeys(Path("sub", name)), name
+        *around, last = name.split("/")
+        folders = [(f"sub/{'/'.join(around[:end])}", each) for end, each in enumerate(around)]
+        found = any(who_obeys_entry(at, each, "folder") for at, each in folders)
+        found = found or bool(who_obeys_entry(f"sub/{'/'.join(around)}", last))
+        assert found != last.startswith(later), name
 
 
 @each_row(
