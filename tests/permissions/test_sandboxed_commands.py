@@ -430,12 +430,36 @@ def test_file_tools_write_unasked_what_commands_can_and_no_more(
     for path in (workspace / "src/a.py", Path("/scratch/a/b")):
         assert _judge_write(engine, path).decision == "allow"
     home = workspace.parent
+    decision = "deny" if mode == "full" else "ask"
     for path in (home / ".vim/x", home / "other/main.py", Path("/machines/x"), Path("/data/x")):
         verdict = _judge_write(engine, path)
-        assert (verdict.decision, verdict.session_rule) == ("ask", f"write({path})")
+        assert verdict.decision == decision
+        assert f"write({path})" in (verdict.why if mode == "full" else verdict.session_rule)
         assert f"outside the folder: {path}" in verdict.why
     both = _judge_write(engine, workspace / "a.py", home / "other/main.py")
-    assert (both.decision, both.session_rule) == ("ask", "")
+    assert (both.decision, both.session_rule) == (decision, "")
+
+
+@each_row(
+    ("name", "is_held"),
+    [
+        (".vscode/tasks.json", True),
+        ("sub/AGENTS.md", True),
+        (".HELIX/config.toml", True),
+        (".github/workflows/ci.yml", False),
+        (".unknown/x", False),
+        ("Makefile", False),
+    ],
+)
+def test_in_mode_full_a_file_tool_changes_unasked_only_what_a_command_may_leave(
+    workspace: Path, name: str, is_held: bool
+):
+    path, rule = workspace / name, f"write({name})"
+    engine = _engine(workspace, "full", allow=("bash(make *)",))
+    verdict = _judge_write(engine, path)
+    assert verdict.decision == ("deny" if is_held else "allow")
+    assert (f"--allow '{rule}'" in verdict.why) == is_held
+    assert _judge_write(_engine(workspace, "full", allow=(rule,)), path).decision == "allow"
 
 
 @each_row("mode", ["accept-edits", "full"])
@@ -443,7 +467,8 @@ def test_a_rule_of_the_user_lets_file_tools_write_elsewhere(workspace: Path, mod
     notes = workspace.parent / "notes"
     engine = _engine(workspace, mode, allow=(f"write({notes}/**)",))
     assert _judge_write(engine, notes / "today.md").decision == "allow"
-    assert _judge_write(engine, notes.parent / "other.md").decision == "ask"
+    other = _judge_write(engine, notes.parent / "other.md")
+    assert other.decision == ("deny" if mode == "full" else "ask")
 
 
 def test_where_nobody_can_be_asked_a_write_elsewhere_is_refused_with_the_rule(workspace: Path):
