@@ -40,7 +40,8 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             buildserver.json .lite_project.lua .ycm_extra_conf.py .merlin
             .externaltoolbuilders/ .neoconf.json .nlsp-settings/ .luarc.json .luarc.jsonc
             .ropeproject/config.py .lsp/config.edn .factorypath .project .cproject
-            cmakelists.txt.user .kdev4/ .idx/""",
+            *.user *.pro.user.* *.qbs.user.* *.qmlproject.user.* *.creator.user.*
+            cmakelists.txt.user.* .qtcreator/ .kdev4/ .idx/""",
         "a development container": ".devcontainer/ .devcontainer.json",
         "an agent": """
             .claude/ .codex/ .gemini/ .cursor/ .agents/ .opencode/ .pi/ .windsurf/ .continue/
@@ -54,8 +55,8 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .aiassistant/ .copilot/ .crush/crush.json .crush/skills/ .forge/ .lingma/ .serena/
             .tabnine/ .warp/""",
         "a debugger or an interpreter": """
-            .gdbinit .lldbinit .pdbrc .pdbrc.py .rprofile .renviron .rdata .irbrc _irbrc irb.rc
-            .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc .perldb .erlang
+            .gdbinit .lldbinit .pdbrc .pdbrc.py .rprofile .renviron .rdata .irbrc irbrc _irbrc
+            $irbrc irb.rc irb/irbrc .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc .perldb .erlang
             .psysh.php""",
         "mise": """
             mise.toml mise.*.toml .mise.toml .mise.*.toml .miserc.toml .tool-versions .mise/
@@ -77,7 +78,7 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .autoenv .autoenv.zsh .autoenv_leave.zsh .env.fish .shadowenv.d/ devenv.nix
             devenv.local.nix devenv.yaml devenv.local.yaml devenv.lock devbox.json devbox.lock
             flake.nix flake.lock shell.nix .envrc.local .envrc.private .direnv/*.rc .prototools
-            .flox/env/ .flox/env.json _opam/.opam-switch/environment
+            .flox/env/ .flox/env.json bin/hermit.hcl _opam/.opam-switch/environment
             _opam/.opam-switch/switch-config""",
         "agent-tui": ".agent-tui/",
     },
@@ -107,7 +108,8 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             bitbucket-pipelines.yml appveyor.yml cloudbuild.yaml cloudbuild.yml buildspec.yml
             buildspec.yaml""",
         "npm": ".npmrc",
-        "pnpm": ".pnpmfile.cjs",
+        "pnpm": ".pnpmfile.cjs .pnpmfile.mjs pnpmfile.js",
+        "bun": "bunfig.toml",
         "yarn": ".yarnrc .yarnrc.yml .yarn/releases/ .yarn/plugins/",
         "cargo": ".cargo/config.toml .cargo/config rust-toolchain.toml rust-toolchain",
         "uv": "uv.toml",
