@@ -13,7 +13,15 @@ from agent_tui.permissions.file_verdicts import (
     rule_for_writing,
     why_followed,
 )
-from agent_tui.permissions.policy import ALLOWED, ALLOWED_BY_RULE, Policy, rule_hint
+from agent_tui.permissions.policy import (
+    ALLOWED,
+    ALLOWED_BY_RULE,
+    LOSS_IN_FULL,
+    LOSS_OF_FILES,
+    Policy,
+    describe_unkept,
+    rule_hint,
+)
 from agent_tui.permissions.programs.offered_rules import rules_for_part
 from agent_tui.permissions.rules import INSIDE_RULE, rule_for_command
 from agent_tui.permissions.shell.parts import ShellParts, split_command
@@ -21,11 +29,6 @@ from agent_tui.permissions.verdict import Verdict
 from agent_tui.tools.base import Intent
 
 _LOSS = "{what}, which cannot be undone"
-_LOSS_OF_FILES = "{what}, which undo may not restore"
-_LOSS_IN_FULL = (
-    "{why}; mode full does not ask about that. Commit the work or copy it elsewhere first, or "
-    "leave this to the user."
-)
 _GATE_IN_FULL = (
     "{why}. Mode full does not ask about that: it needs an allow rule. Continue inside the "
     "sandbox, or tell the user what you need it for."
@@ -39,9 +42,10 @@ _NETWORK_HINT = (
     "--allow-net."
 )
 _MAX_WHYS = 3
+_EVERYTHING = Path("/")
 
 
-def judge_command(policy: Policy, intent: Intent, *, can_undo: bool) -> Verdict:
+def judge_command(policy: Policy, intent: Intent, unkept: Sequence[Path] | None) -> Verdict:
     """The verdict on a command; see `PermissionEngine.judge`."""
     parts = split_command(intent.command)
     if parts.problem and (intent.place != "inside" or _restricts_commands(policy)):
@@ -51,7 +55,7 @@ def judge_command(policy: Policy, intent: Intent, *, can_undo: bool) -> Verdict:
     if denied := facts.denied or find_denied_write(policy, facts.written):
         verdict = Verdict("deny", denied, by="rule")
     else:
-        verdict = _weigh(policy, intent, judge, can_undo=can_undo)
+        verdict = _weigh(policy, intent, judge, unkept)
     texts = tuple(dict.fromkeys(part.source for part in parts.commands))
     return replace(
         verdict,
@@ -82,14 +86,16 @@ def _unsplit(policy: Policy, intent: Intent, parts: ShellParts) -> Verdict:
     return Verdict("ask", why, by="protection", is_compound=is_compound)
 
 
-def _weigh(policy: Policy, intent: Intent, judge: CommandJudge, *, can_undo: bool) -> Verdict:
+def _weigh(
+    policy: Policy, intent: Intent, judge: CommandJudge, unkept: Sequence[Path] | None
+) -> Verdict:
     """The verdict on a command that no rule denies."""
     match intent.place:
         case "open":
-            return _weigh_open(policy, intent, judge)
+            return _weigh_open_loss(policy, _weigh_open(policy, intent, judge), judge, unkept)
         case "inside":
             verdict = _ask_inside(policy, intent, judge)
-            return verdict or _weigh_inside(policy, intent, judge, can_undo=can_undo)
+            return verdict or _weigh_inside(policy, intent, judge, unkept)
         case "outside":
             return _weigh_outside(policy, intent, judge)
         case _:
@@ -112,25 +118,27 @@ def _ask_inside(policy: Policy, intent: Intent, judge: CommandJudge) -> Verdict 
 
 
 def _weigh_inside(
-    policy: Policy, intent: Intent, judge: CommandJudge, *, can_undo: bool
+    policy: Policy, intent: Intent, judge: CommandJudge, unkept: Sequence[Path] | None
 ) -> Verdict:
     """The verdict in a sandbox: ask if work would be lost, else the mode decides."""
     if policy.mode == "plan":
         return replace(ALLOWED, runs_read_only=True)
     losses = judge.losses
+    at_risk = () if unkept is not None else (_EVERYTHING,) if losses else judge.replaced
     is_kept = all(loss.is_kept for loss in losses)
-    lost = _list_reasons([loss.what for loss in losses])
-    if losses and not (is_kept and can_undo):
-        why = (_LOSS_OF_FILES if is_kept else _LOSS).format(what=lost)
+    lost = _list_reasons([loss.what for loss in losses] or [describe_unkept(unkept or ())])
+    if unkept or (losses and (unkept is None or not is_kept)):
+        why = (LOSS_OF_FILES if is_kept else _LOSS).format(what=lost)
+        may_undo = at_risk if is_kept else ()
         if policy.mode == "full":
-            full = _LOSS_IN_FULL.format(why=why)
-            return Verdict("deny", full, by="protection", may_undo=is_kept, unapproved=why)
-        return Verdict("ask", why, by="protection", may_undo=is_kept)
+            full = LOSS_IN_FULL.format(why=why)
+            return Verdict("deny", full, by="protection", at_risk=may_undo, unapproved=why)
+        return Verdict("ask", why, by="protection", at_risk=may_undo)
     told = f"{lost}; /undo can restore the files." if losses else ""
     if why := _why_asks_inside(policy, intent.command, judge.facts):
         whys = "; ".join(filter(None, (why, told.removesuffix("."))))
-        return Verdict("ask", whys, INSIDE_RULE, wanted_rules=(INSIDE_RULE,))
-    return replace(ALLOWED, told=told)
+        return Verdict("ask", whys, INSIDE_RULE, wanted_rules=(INSIDE_RULE,), at_risk=at_risk)
+    return replace(ALLOWED, told=told, at_risk=at_risk)
 
 
 def _why_asks_inside(policy: Policy, command: str, facts: CommandFacts) -> str:
@@ -205,6 +213,18 @@ def _weigh_open(policy: Policy, intent: Intent, judge: CommandJudge) -> Verdict:
         return Verdict("ask", why, rule_for_command(command), offered)
     is_ruled = policy.mode != "full" and len(facts.changing) > len(facts.unlisted)
     return ALLOWED_BY_RULE if is_ruled else ALLOWED
+
+
+def _weigh_open_loss(
+    policy: Policy, verdict: Verdict, judge: CommandJudge, unkept: Sequence[Path] | None
+) -> Verdict:
+    """`verdict`, changed to ask if the mode allows what would lose uncommitted work."""
+    if verdict.decision != "allow" or verdict.by == "rule" or policy.mode in ("plan", "full"):
+        return verdict
+    if not unkept:
+        return verdict if unkept is not None else replace(verdict, at_risk=judge.replaced)
+    why = LOSS_OF_FILES.format(what=describe_unkept(unkept))
+    return Verdict("ask", why, by="protection")
 
 
 def _why_not_reading(policy: Policy, facts: CommandFacts) -> str:

@@ -102,16 +102,18 @@ class PermissionEngine:
         )
         self._links = ProjectLinks(self._guard.roots, self._guard.home)
 
-    def judge(self, tool_name: str, intent: Intent, *, can_undo: bool = False) -> Verdict:
+    def judge(
+        self, tool_name: str, intent: Intent, *, unkept: Sequence[Path] | None = None
+    ) -> Verdict:
         """Decide whether a call that would do `intent` may run; if judging fails, the call asks.
 
         Args:
             tool_name: The tool that is called.
             intent: What it would do.
-            can_undo: Whether undo is known to restore the uncommitted work in the folder.
+            unkept: What is `at_risk` and neither a commit nor undo would have; None if unknown.
         """
         try:
-            verdict = self._judge_access(tool_name, intent, can_undo=can_undo)
+            verdict = self._judge_access(tool_name, intent, unkept)
         except Exception as fault:  # noqa: BLE001 - a fault here must neither allow nor end a turn
             verdict = self._ask_unjudged(intent, fault)
         if intent.access != "execute":
@@ -126,7 +128,9 @@ class PermissionEngine:
         engine.mode = mode
         return engine.judge(tool_name, intent).decision == "allow"
 
-    def _judge_access(self, tool_name: str, intent: Intent, *, can_undo: bool) -> Verdict:
+    def _judge_access(
+        self, tool_name: str, intent: Intent, unkept: Sequence[Path] | None
+    ) -> Verdict:
         policy = self._policy
         match intent.access:
             case "none":
@@ -134,9 +138,9 @@ class PermissionEngine:
             case "read":
                 return judge_read(policy, tool_name, intent) or judge_unseen(policy, intent)
             case "write":
-                return judge_write(policy, tool_name, intent)
+                return judge_write(policy, tool_name, intent, unkept)
             case "execute":
-                return judge_command(policy, intent, can_undo=can_undo)
+                return judge_command(policy, intent, unkept)
             case "network":
                 return judge_network(policy, intent)
             case "query":

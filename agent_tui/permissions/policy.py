@@ -3,16 +3,25 @@
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
 
 from agent_tui.config import PermissionMode
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import Rule
 from agent_tui.permissions.verdict import Verdict
+from agent_tui.safe_text import printable_line
 
 ALLOWED = Verdict("allow", "")
 ALLOWED_BY_RULE = Verdict("allow", "", by="rule")
 FULL_NEEDS_RULE = "{why}. Mode full does not ask about that: it needs an allow rule."
+LOSS_IN_FULL = (
+    "{why}; mode full does not ask about that. Commit the work or copy it elsewhere first, or "
+    "leave this to the user."
+)
+LOSS_OF_FILES = "{what}, which undo may not restore"
+_MOST_NAMED: Final = 3
 _RULE_HINT = " The user can allow it with: {rules}"
 
 
@@ -42,6 +51,13 @@ class Policy:
     def write_rules(self) -> list[Rule]:
         """The rules for writing files."""
         return [rule for rule in self.rules if rule.is_for("write", "write")]
+
+
+def describe_unkept(paths: Sequence[Path]) -> str:
+    """Says that there is work in `paths` that no commit has."""
+    more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    named = ", ".join(printable_line(str(path)) for path in paths[:_MOST_NAMED])
+    return f"loses uncommitted work in {named}{more}"
 
 
 def rule_hint(rules: Sequence[str]) -> str:

@@ -56,8 +56,8 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .tabnine/ .warp/""",
         "a debugger or an interpreter": """
             .gdbinit .lldbinit .pdbrc .pdbrc.py .rprofile .renviron .rdata .irbrc irbrc _irbrc
-            $irbrc irb.rc irb/irbrc .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc .perldb .erlang
-            .psysh.php""",
+            $irbrc irb.rc irb/irbrc .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc
+            .perldb .erlang .psysh.php""",
         "mise": """
             mise.toml mise.*.toml .mise.toml .mise.*.toml .miserc.toml .tool-versions .mise/
             mise/config.toml mise/config.*.toml mise/conf.d/ .config/mise.toml .config/mise.*.toml

@@ -171,20 +171,29 @@ class WorkTrees:
         head = [f"[{left_out:,} earlier commits are left out]"] if left_out else []
         return "\n".join([*head, *lines[first:]])
 
-    async def holds_changes(self, tree: Tree, environ: Mapping[str, str]) -> bool:
-        """Whether `tree`, just recorded, has every file that git calls changed or untracked.
+    async def find_unkept(
+        self, tree: Tree, environ: Mapping[str, str], places: Sequence[Path]
+    ) -> tuple[Path, ...] | None:
+        """What git calls changed or untracked at or below `places`, and `tree` lacks.
 
-        False if it lacks one that is large, has a name like a key or is in a nested repository, or
-        if there are too many changes.
+        It lacks what is large, has a name like a key or is in a nested repository, and everything
+        if there are too many changes. None if git does not say what has changed.
+
+        Args:
+            tree: Just recorded.
+            environ: The environment of commands here.
+            places: Absolute paths.
         """
         try:
             dirty = (await read_work_tree(self._keeper, tree.root, environ)).dirty
         except GitSilentError:
-            return False
-        if len(dirty) > MOST_CHANGES:
-            return False
-        unknown = [name for name in dirty if os.fsencode(name) not in tree.files]
-        return not await asyncio.to_thread(_are_there, tree.root, unknown)
+            return None
+        paths = {name: tree.root / name for name in dirty if not name.endswith("/")}
+        lost = [name for name in paths if any(map(paths[name].is_relative_to, places))]
+        if len(lost) <= MOST_CHANGES:
+            lost = [name for name in lost if os.fsencode(name) not in tree.files]
+        there = await asyncio.to_thread(lambda: [n for n in lost if os.path.lexists(paths[n])])
+        return tuple(paths[name] for name in there)
 
     def changes(self, before: Tree, after: Tree) -> tuple[TreeDifference, ...]:
         """The files that differ, by name; none if there are too many."""
@@ -387,11 +396,6 @@ def _store(objects: Path, id: str, content: bytes) -> None:
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(zlib.compress(object_header(content) + content, 1))
     Path(file.name).replace(path)
-
-
-def _are_there(root: Path, names: Sequence[str]) -> bool:
-    """Whether one of `names` exists, not counting nested repositories, which git skips."""
-    return any(os.path.lexists(root / name) for name in names if not name.endswith("/"))
 
 
 def _last_part(name: bytes) -> str:
