@@ -15,9 +15,9 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_entry,
 )
 from agent_tui.tools.base import Intent
-from agent_tui.tools.files.versions import FILE, LINK, PROGRAM, store_version, version_of
+from agent_tui.tools.files.versions import FILE, LINK, PROGRAM, TOO_LARGE, store_version, version_of
 from agent_tui.tools.git.status import TreeDifference
-from agent_tui.tools.git.trees import Tree, WorkTrees
+from agent_tui.tools.git.trees import Tree, WorkTrees, is_too_large
 
 _MODES = frozenset({FILE, PROGRAM, LINK})
 
@@ -146,7 +146,8 @@ def _of_command(
     for file in changed:
         path, before = root / file.name, FileVersion()
         if file.before_id:
-            content, why = contents.get(file.before_id), why_held(path)
+            why = TOO_LARGE if is_too_large(file.before_id) else why_held(path)
+            content = contents.get(file.before_id)
             if content is None or why:
                 digest = f"git:{file.before_id}"
                 before = FileVersion(digest=digest, mode=file.before_mode, why_not=why)
