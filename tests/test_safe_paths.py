@@ -1,4 +1,5 @@
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,12 +18,14 @@ from agent_tui.safe_paths import (
     is_trusted,
     path_exists,
     path_from,
+    quote_name,
     real_path,
     resolve_path,
     show_name,
     trace_links,
 )
 from tests.support.odd_texts import ODD_TEXTS
+from tests.support.rows import each_row
 
 _ANY_TEXT = st.text(st.characters(codec=None), max_size=300)
 
@@ -142,7 +145,31 @@ def test_a_way_has_each_link_and_ends_in_what_differs_from_process_to_process(tm
 @given(st.binary(min_size=1, max_size=20))
 def test_a_shown_name_can_be_stored(name: bytes):
     shown = show_name(os.fsdecode(name))
-    assert shown == name.decode("utf-8", "backslashreplace")
+    assert shown.encode("utf-8")
+    assert len(shown.splitlines()) == 1
+    assert "\x1b" not in shown
+    if b"\\" not in name and os.fsdecode(name).isprintable():
+        assert shown == name.decode("utf-8", "backslashreplace")
+
+
+@each_row(
+    ("name", "shown", "quoted"),
+    [
+        ("a b", "a b", "'a b'"),
+        ("q\nagent-tui: ok", r"q\x0aagent-tui: ok", r"$'q\x0aagent-tui: ok'"),
+        ("\x1b[31mX", r"\x1b[31mX", r"$'\x1b[31mX'"),
+        ("it's\t", r"it's\x09", r"$'it\'s\x09'"),
+        ("a\\\n", "a\\" + r"\x0a", "$'a\\\\" + r"\x0a'"),
+        ("\u202ex\x85\u2028", r"\u202ex\u0085\u2028", r"$'\u202ex\u0085\u2028'"),
+        ("\udcff é", "\\xff é", "$'\\xff é'"),
+    ],
+)
+def test_a_name_is_shown_and_quoted_on_one_line(name: str, shown: str, quoted: str):
+    assert show_name(name) == shown
+    assert quote_name(name) == quoted
+    argv = ["bash", "-c", f"printf %s {quoted}"]
+    printed = subprocess.run(argv, capture_output=True, env={"LC_ALL": "C.UTF-8"}, check=True)
+    assert printed.stdout == os.fsencode(name)
 
 
 def test_a_shown_name_leads_back_to_its_file(tmp_path: Path):

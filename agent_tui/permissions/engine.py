@@ -37,7 +37,7 @@ from agent_tui.permissions.protected_paths import (
 from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import strongest_rule
 from agent_tui.permissions.verdict import Permissions, Verdict
-from agent_tui.safe_paths import real_path
+from agent_tui.safe_paths import real_path, show_name
 from agent_tui.tools.base import TEMPORARY_PLACES, Intent
 from agent_tui.tools.files.project_links import ProjectLinks
 
@@ -120,6 +120,9 @@ class PermissionEngine:
             paths = tuple(str(path) for path in intent.paths)
             only_reads = intent.access in ("read", "network", "query")
             verdict = replace(verdict, parts=paths, touched=intent.paths, only_reads=only_reads)
+        texts = (verdict.why, verdict.unapproved, verdict.told)
+        why, unapproved, told = map(show_name, texts)  # they contain names of files
+        verdict = replace(verdict, why=why, unapproved=unapproved, told=told)
         return self._if_there_is_somebody(verdict)
 
     def allows_in(self, mode: PermissionMode, tool_name: str, intent: Intent) -> bool:

@@ -11,7 +11,6 @@ from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import Rule
 from agent_tui.permissions.verdict import Verdict
-from agent_tui.safe_text import printable_line
 
 ALLOWED = Verdict("allow", "")
 ALLOWED_BY_RULE = Verdict("allow", "", by="rule")
@@ -56,7 +55,7 @@ class Policy:
 def describe_unkept(paths: Sequence[Path]) -> str:
     """Says that there is work in `paths` that no commit has."""
     more = f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
-    named = ", ".join(printable_line(str(path)) for path in paths[:_MOST_NAMED])
+    named = ", ".join(str(path) for path in paths[:_MOST_NAMED])
     return f"loses uncommitted work in {named}{more}"
 
 

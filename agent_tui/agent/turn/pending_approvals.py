@@ -17,7 +17,7 @@ from agent_tui.errors import ToolError
 from agent_tui.events import AgentEvent, Notice, PlanHandedOver, UserMessageAdded
 from agent_tui.messages import ToolCall, ToolDetails, UserMessage, with_words
 from agent_tui.permissions.verdict import Permissions, Verdict
-from agent_tui.safe_paths import real_path
+from agent_tui.safe_paths import path_from, real_path, show_name
 from agent_tui.tools.base import Intent, ToolOutput
 from agent_tui.tools.held_files import HeldFile, HeldFiles
 from agent_tui.tools.plan import plan_steps, plan_title
@@ -192,10 +192,10 @@ class HeldDecision:
         try:
             moved = await holder.decide(held, may_stay)
         except ToolError as error:
-            self.emit(
-                Notice("warning", str(error if held.is_in_place else f"{error} ({held.aside})"))
-            )
-            return f"[{error}]"
+            why = show_name(str(error))
+            where = "" if held.is_in_place else f" ({show_name(str(held.aside))})"
+            self.emit(Notice("warning", f"{why}{where}"))
+            return f"[{why}]"
         if not may_stay:
             is_gone = moved.is_in_place
             notice = f"{shown} was gone already." if is_gone else moved.outcome(shown)
@@ -236,8 +236,7 @@ def _intent(held: Sequence[HeldFile], root: Path) -> Intent:
 
 
 def _display_path(held: HeldFile, root: Path) -> str:
-    path = held.path
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    return path_from(held.path, root)
 
 
 _NOT_PLANNING = "This is not plan mode: no plan needs approval. Continue with the work."

@@ -1,14 +1,13 @@
 """What git's index and the user's settings say: which files git tracks, and where hooks are."""
 
 import os
-import shlex
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from agent_tui.errors import ToolError
-from agent_tui.safe_paths import git_entry
+from agent_tui.safe_paths import git_entry, quote_name
 from agent_tui.tools.git.command import git_argv, object_id
 from agent_tui.tools.git.places import git_folders, index_stamp
 from agent_tui.tools.git.user_settings import (
@@ -136,7 +135,7 @@ class TrackedFiles:
         for change in listed.split(b"\0")[:-1:2]:
             id = change.split()[3].decode("ascii")
             if any(each is not None and object_id(each, like=id) == id for each in contents):
-                return shlex.join(("git", "-C", os.fspath(top), "reset", "-q", "--", name))
+                return f"git -C {quote_name(os.fspath(top))} reset -q -- {quote_name(name)}"
         return ""
 
     def make_index(self, git: Path) -> bool:
