@@ -12,7 +12,6 @@ import contextlib
 import errno
 import os
 import re
-import shlex
 import shutil
 from collections.abc import Callable, Generator, Iterable, Sequence
 from pathlib import Path
@@ -171,12 +170,6 @@ def show_name(name: str) -> str:
     of ours, or steer a terminal. `follow_shown` finds the file again.
     """
     return name if name.isascii() and name.isprintable() else _ODD.sub(_show, name)
-
-
-def quote_name(name: str) -> str:
-    r"""`name` as a word of a command for bash and zsh, on one line: ``'a b'``, ``$'a\x0ab'``."""
-    escaped = show_name(name.replace("\\", r"\\").replace("'", r"\'"))
-    return shlex.quote(name) if show_name(name) == name else f"$'{escaped}'"
 
 
 def _show(odd: re.Match[str]) -> str:

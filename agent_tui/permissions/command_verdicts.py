@@ -16,16 +16,17 @@ from agent_tui.permissions.file_verdicts import (
 from agent_tui.permissions.policy import (
     ALLOWED,
     ALLOWED_BY_RULE,
-    LOSS_IN_FULL,
     LOSS_OF_FILES,
     Policy,
+    decide_loss,
     describe_unkept,
     rule_hint,
+    weigh_loss,
 )
 from agent_tui.permissions.programs.offered_rules import rules_for_part
 from agent_tui.permissions.rules import INSIDE_RULE, rule_for_command
 from agent_tui.permissions.shell.parts import ShellParts, split_command
-from agent_tui.permissions.verdict import Verdict
+from agent_tui.permissions.verdict import Unkept, Verdict
 from agent_tui.tools.base import Intent
 
 _LOSS = "{what}, which cannot be undone"
@@ -45,7 +46,7 @@ _MAX_WHYS = 3
 _EVERYTHING = Path("/")
 
 
-def judge_command(policy: Policy, intent: Intent, unkept: Sequence[Path] | None) -> Verdict:
+def judge_command(policy: Policy, intent: Intent, unkept: Unkept) -> Verdict:
     """The verdict on a command; see `PermissionEngine.judge`."""
     parts = split_command(intent.command)
     if parts.problem and (intent.place != "inside" or _restricts_commands(policy)):
@@ -86,13 +87,15 @@ def _unsplit(policy: Policy, intent: Intent, parts: ShellParts) -> Verdict:
     return Verdict("ask", why, by="protection", is_compound=is_compound)
 
 
-def _weigh(
-    policy: Policy, intent: Intent, judge: CommandJudge, unkept: Sequence[Path] | None
-) -> Verdict:
+def _weigh(policy: Policy, intent: Intent, judge: CommandJudge, unkept: Unkept) -> Verdict:
     """The verdict on a command that no rule denies."""
     match intent.place:
         case "open":
-            return _weigh_open_loss(policy, _weigh_open(policy, intent, judge), judge, unkept)
+            verdict = _weigh_open(policy, intent, judge)
+            is_by_mode = verdict.decision == "allow" and verdict.by == "mode"
+            if not is_by_mode or policy.mode in ("plan", "full"):
+                return verdict
+            return weigh_loss(policy, verdict, judge.replaced, unkept)
         case "inside":
             verdict = _ask_inside(policy, intent, judge)
             return verdict or _weigh_inside(policy, intent, judge, unkept)
@@ -117,9 +120,7 @@ def _ask_inside(policy: Policy, intent: Intent, judge: CommandJudge) -> Verdict 
     return None
 
 
-def _weigh_inside(
-    policy: Policy, intent: Intent, judge: CommandJudge, unkept: Sequence[Path] | None
-) -> Verdict:
+def _weigh_inside(policy: Policy, intent: Intent, judge: CommandJudge, unkept: Unkept) -> Verdict:
     """The verdict in a sandbox: ask if work would be lost, else the mode decides."""
     if policy.mode == "plan":
         return replace(ALLOWED, runs_read_only=True)
@@ -129,11 +130,7 @@ def _weigh_inside(
     lost = _list_reasons([loss.what for loss in losses] or [describe_unkept(unkept or ())])
     if unkept or (losses and (unkept is None or not is_kept)):
         why = (LOSS_OF_FILES if is_kept else _LOSS).format(what=lost)
-        may_undo = at_risk if is_kept else ()
-        if policy.mode == "full":
-            full = LOSS_IN_FULL.format(why=why)
-            return Verdict("deny", full, by="protection", at_risk=may_undo, unapproved=why)
-        return Verdict("ask", why, by="protection", at_risk=may_undo)
+        return decide_loss(policy, why, at_risk if is_kept else ())
     told = f"{lost}; /undo can restore the files." if losses else ""
     if why := _why_asks_inside(policy, intent.command, judge.facts):
         whys = "; ".join(filter(None, (why, told.removesuffix("."))))
@@ -213,18 +210,6 @@ def _weigh_open(policy: Policy, intent: Intent, judge: CommandJudge) -> Verdict:
         return Verdict("ask", why, rule_for_command(command), offered)
     is_ruled = policy.mode != "full" and len(facts.changing) > len(facts.unlisted)
     return ALLOWED_BY_RULE if is_ruled else ALLOWED
-
-
-def _weigh_open_loss(
-    policy: Policy, verdict: Verdict, judge: CommandJudge, unkept: Sequence[Path] | None
-) -> Verdict:
-    """`verdict`, changed to ask if the mode allows what would lose uncommitted work."""
-    if verdict.decision != "allow" or verdict.by == "rule" or policy.mode in ("plan", "full"):
-        return verdict
-    if not unkept:
-        return verdict if unkept is not None else replace(verdict, at_risk=judge.replaced)
-    why = LOSS_OF_FILES.format(what=describe_unkept(unkept))
-    return Verdict("ask", why, by="protection")
 
 
 def _why_not_reading(policy: Policy, facts: CommandFacts) -> str:

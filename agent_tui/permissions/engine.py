@@ -36,7 +36,7 @@ from agent_tui.permissions.protected_paths import (
 )
 from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import strongest_rule
-from agent_tui.permissions.verdict import Permissions, Verdict
+from agent_tui.permissions.verdict import Permissions, Unkept, Verdict
 from agent_tui.safe_paths import real_path, show_name
 from agent_tui.tools.base import TEMPORARY_PLACES, Intent
 from agent_tui.tools.files.project_links import ProjectLinks
@@ -102,15 +102,13 @@ class PermissionEngine:
         )
         self._links = ProjectLinks(self._guard.roots, self._guard.home)
 
-    def judge(
-        self, tool_name: str, intent: Intent, *, unkept: Sequence[Path] | None = None
-    ) -> Verdict:
+    def judge(self, tool_name: str, intent: Intent, *, unkept: Unkept = None) -> Verdict:
         """Decide whether a call that would do `intent` may run; if judging fails, the call asks.
 
         Args:
             tool_name: The tool that is called.
             intent: What it would do.
-            unkept: What is `at_risk` and neither a commit nor undo would have; None if unknown.
+            unkept: See `Unkept`.
         """
         try:
             verdict = self._judge_access(tool_name, intent, unkept)
@@ -131,9 +129,7 @@ class PermissionEngine:
         engine.mode = mode
         return engine.judge(tool_name, intent).decision == "allow"
 
-    def _judge_access(
-        self, tool_name: str, intent: Intent, unkept: Sequence[Path] | None
-    ) -> Verdict:
+    def _judge_access(self, tool_name: str, intent: Intent, unkept: Unkept) -> Verdict:
         policy = self._policy
         match intent.access:
             case "none":

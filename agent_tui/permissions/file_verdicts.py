@@ -1,7 +1,6 @@
 """The verdict on a call that reads or writes files: rules, protected files, then the mode."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -9,14 +8,12 @@ from agent_tui.permissions.policy import (
     ALLOWED,
     ALLOWED_BY_RULE,
     FULL_NEEDS_RULE,
-    LOSS_IN_FULL,
-    LOSS_OF_FILES,
     Policy,
-    describe_unkept,
     rule_hint,
+    weigh_loss,
 )
 from agent_tui.permissions.rules import Rule, strongest_rule
-from agent_tui.permissions.verdict import Verdict
+from agent_tui.permissions.verdict import Unkept, Verdict
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.base import Intent
 from agent_tui.tools.files.obeyed import who_obeys, who_obeys_in
@@ -57,9 +54,7 @@ def _read_rule(policy: Policy, path: Path) -> str:
     return f"read({path})" if folder == policy.guard.home else f"read({folder}/**)"
 
 
-def judge_write(
-    policy: Policy, tool_name: str, intent: Intent, unkept: Sequence[Path] | None = None
-) -> Verdict:
+def judge_write(policy: Policy, tool_name: str, intent: Intent, unkept: Unkept) -> Verdict:
     """The verdict on changing files; see `PermissionEngine.judge`."""
     ruled = judge_by_rules(policy, tool_name, intent)
     if ruled is not None and ruled.decision == "deny":
@@ -77,7 +72,7 @@ def judge_write(
     outside = [path for path in intent.paths if not guard.may_write_freely(path)]
     followed = {path: why for path in intent.paths if (why := why_followed(policy, path))}
     if policy.mode in ("accept-edits", "full") and not (outside or followed):
-        return _weigh_loss(policy, intent, unkept)
+        return weigh_loss(policy, ALLOWED, intent.paths, unkept)
     where = f"writes outside the folder: {outside[0]}" if outside else ""
     why = where or "; ".join(followed.values()) or "changes a file"
     if policy.mode == "full":
@@ -86,17 +81,6 @@ def judge_write(
         refusal = FULL_NEEDS_RULE.format(why=why) + rule_hint(rules)
         return Verdict("deny", refusal, unapproved=why)
     return Verdict("ask", why, rule_for_writing(policy, intent.paths))
-
-
-def _weigh_loss(policy: Policy, intent: Intent, unkept: Sequence[Path] | None) -> Verdict:
-    """The verdict on a change that the mode allows."""
-    if not unkept:
-        return ALLOWED if unkept is not None else replace(ALLOWED, at_risk=intent.paths)
-    why = LOSS_OF_FILES.format(what=describe_unkept(unkept))
-    if policy.mode == "full":
-        refusal = LOSS_IN_FULL.format(why=why)
-        return Verdict("deny", refusal, by="protection", unapproved=why)
-    return Verdict("ask", why, by="protection")
 
 
 def why_followed(policy: Policy, path: Path) -> str:

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from agent_tui.config import PermissionMode
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog
 from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import Decision
 from agent_tui.tools.base import Intent
+
+Unkept: TypeAlias = Sequence[Path] | None
+"""What is `at_risk`, and neither a commit nor undo would have; None if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +70,13 @@ class Permissions(Protocol):
         """Whether a user can be asked."""
         ...
 
-    def judge(
-        self, tool_name: str, intent: Intent, *, unkept: Sequence[Path] | None = None
-    ) -> Verdict:
+    def judge(self, tool_name: str, intent: Intent, *, unkept: Unkept = None) -> Verdict:
         """Decide whether a call that would do `intent` may run; if judging fails, the call asks.
 
         Args:
             tool_name: The tool that is called.
             intent: What it would do.
-            unkept: What is `at_risk` and neither a commit nor undo would have; None if unknown.
+            unkept: See `Unkept`.
         """
         ...
 

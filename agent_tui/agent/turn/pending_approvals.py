@@ -131,7 +131,7 @@ class HeldDecision:
             found, root = await holder.find_held(), await asyncio.to_thread(cwd.resolve)
             if self._can_ask:
                 for held in found:
-                    self.emit(Notice("warning", held.outcome(_display_path(held, root))))
+                    self.emit(Notice("warning", held.outcome(path_from(held.path, root))))
             else:
                 judge = partial(self._ask_about, None, root, [])
                 await self._decide_all(found, holder, root, judge)
@@ -188,7 +188,7 @@ class HeldDecision:
         *,
         may_stay: bool,
     ) -> str:
-        shown = _display_path(held, root)
+        shown = path_from(held.path, root)
         try:
             moved = await holder.decide(held, may_stay)
         except ToolError as error:
@@ -226,17 +226,13 @@ async def close_walls(services: RuntimeServices, conversation: Conversation) -> 
 
 def _intent(held: Sequence[HeldFile], root: Path) -> Intent:
     return Intent(
-        title=", ".join(_display_path(file, root) for file in held),
+        title=", ".join(path_from(file.path, root) for file in held),
         access="write",
         paths=tuple(path for file in held for path in file.places),
         body="".join(file.diff for file in held),
         body_kind="diff",
         fingerprint="".join(digest for file in held for _, digest in file.files),
     )
-
-
-def _display_path(held: HeldFile, root: Path) -> str:
-    return path_from(held.path, root)
 
 
 _NOT_PLANNING = "This is not plan mode: no plan needs approval. Continue with the work."

@@ -1,13 +1,14 @@
 """What git's index and the user's settings say: which files git tracks, and where hooks are."""
 
 import os
+import shlex
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from agent_tui.errors import ToolError
-from agent_tui.safe_paths import git_entry, quote_name
+from agent_tui.safe_paths import git_entry, show_name
 from agent_tui.tools.git.command import git_argv, object_id
 from agent_tui.tools.git.places import git_folders, index_stamp
 from agent_tui.tools.git.user_settings import (
@@ -169,3 +170,9 @@ class TrackedFiles:
             )
             return printed if code == 0 else None
         return None
+
+
+def quote_name(name: str) -> str:
+    r"""`name` as a word of a command for bash and zsh, on one line: ``'a b'``, ``$'a\x0ab'``."""
+    escaped = show_name(name.replace("\\", r"\\").replace("'", r"\'"))
+    return shlex.quote(name) if show_name(name) == name else f"$'{escaped}'"

@@ -76,14 +76,9 @@ def replaced_words(name: str, part: CommandPart) -> list[Word]:
     if name == "git":
         named = replaced_by_git([word.value or "" for word in part.arguments])
         return [word for word in part.arguments if word.value in named]
-    if name in _KEEPING or (name in ("tee", "sponge") and _has_option(part, "a", "append")):
+    if name in _KEEPING or (name == "tee" and _APPEND & {word.value for word in part.arguments}):
         return []
     return written_words("cp" if name == "mv" else name, part)
-
-
-def _has_option(part: CommandPart, letter: str, name: str) -> bool:
-    options, _ = _read(part.arguments, _Form(only_with=f"{letter} {name}"))
-    return _has(options, f"{letter} {name}")
 
 
 def _starting(part: CommandPart, prefix: str) -> Iterator[Word]:
@@ -236,6 +231,7 @@ _KEEPING: Final = frozenset(
     {"chmod", "chown", "chgrp", "setfacl", "touch", "mkdir", "rmdir", "rename", *_PACKERS}
 )
 """Programs that change no content, or put it under another name."""
+_APPEND: Final = {"-a", "--append", "-ai", "-ia"}
 COPIERS: Final = frozenset({"cp", "mv", "install", "ln", "rsync", "scp"})
 """Programs that put what they are given into a folder under its name."""
 
