@@ -74,8 +74,12 @@ def is_trusted(entry: str) -> bool:
 
 
 _UNUSABLE: Final = (OSError, RuntimeError, ValueError)
-_ODD_BYTE: Final = re.compile("[\udc80-\udcff]")
-_SHOWN_BYTE: Final = re.compile(r"\\x[89a-f][0-9a-f]")
+_ODD: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\udc80-\udcff]"
+)
+"""Control characters, line ends, what turns the direction of writing, and bytes that are not
+UTF-8, as Python keeps them in names."""
+_SHOWN: Final = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4})")
 _PROC: Final = "/proc/"
 _MOST_TRIES: Final = 10
 _MAX_PATH_BYTES: Final = 8_192
@@ -159,13 +163,19 @@ def path_from(path: str | Path, folder: Path) -> str:
 
 
 def show_name(name: str) -> str:
-    r"""`name` as anybody can read and write it: a byte that is not UTF-8 becomes ``\xff``.
+    r"""`name` on one line, as anybody can read and write it.
 
-    `follow_shown` finds the file again.
+    A byte that is not UTF-8 becomes ``\xff``, a line end ``\x0a``, another control character
+    ``\x1b``, and what turns the direction of writing ``\u202e``. So no name can look like a line
+    of ours, or steer a terminal. `follow_shown` finds the file again.
     """
-    if name.isascii():
-        return name
-    return _ODD_BYTE.sub(lambda odd: rf"\x{ord(odd[0]) - 0xDC00:02x}", name)
+    return name if name.isascii() and name.isprintable() else _ODD.sub(_show, name)
+
+
+def _show(odd: re.Match[str]) -> str:
+    code = ord(odd[0])
+    is_byte = code >= 0xDC00
+    return rf"\x{code & 0xFF:02x}" if is_byte or code < 0x80 else rf"\u{code:04x}"
 
 
 def follow_shown(path: Path) -> Path:
@@ -174,12 +184,12 @@ def follow_shown(path: Path) -> Path:
     Of each folder on the way, the entry of exactly this name comes first, then the only one that is
     shown like it. Blocking.
     """
-    if not _SHOWN_BYTE.search(os.fspath(path)):
+    if not _SHOWN.search(os.fspath(path)):
         return path
     place = Path(path.anchor)
     for part in path.relative_to(path.anchor).parts:
         name = part
-        if _SHOWN_BYTE.search(part) and not os.path.lexists(place / part):
+        if _SHOWN.search(part) and not os.path.lexists(place / part):
             with contextlib.suppress(*_UNUSABLE):
                 alike = [each.name for each in place.iterdir() if show_name(each.name) == part]
                 name = alike[0] if len(alike) == 1 else part

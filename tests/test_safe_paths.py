@@ -23,6 +23,7 @@ from agent_tui.safe_paths import (
     trace_links,
 )
 from tests.support.odd_texts import ODD_TEXTS
+from tests.support.rows import each_row
 
 _ANY_TEXT = st.text(st.characters(codec=None), max_size=300)
 
@@ -142,7 +143,25 @@ def test_a_way_has_each_link_and_ends_in_what_differs_from_process_to_process(tm
 @given(st.binary(min_size=1, max_size=20))
 def test_a_shown_name_can_be_stored(name: bytes):
     shown = show_name(os.fsdecode(name))
-    assert shown == name.decode("utf-8", "backslashreplace")
+    assert shown.encode("utf-8")
+    assert len(shown.splitlines()) == 1
+    assert "\x1b" not in shown
+    if b"\\" not in name and os.fsdecode(name).isprintable():
+        assert shown == name.decode("utf-8", "backslashreplace")
+
+
+@each_row(
+    ("name", "shown"),
+    [
+        ("a b", "a b"),
+        ("q\nagent-tui: ok", r"q\x0aagent-tui: ok"),
+        ("\x1b[31mX\t", r"\x1b[31mX\x09"),
+        ("\u202ex\x85\u2028", r"\u202ex\u0085\u2028"),
+        ("\udcff é", r"\xff é"),
+    ],
+)
+def test_a_name_is_shown_on_one_line(name: str, shown: str):
+    assert show_name(name) == shown
 
 
 def test_a_shown_name_leads_back_to_its_file(tmp_path: Path):

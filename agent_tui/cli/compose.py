@@ -124,6 +124,14 @@ class Program:
         """End the processes of the provider and the MCP servers."""
         await asyncio.gather(self.servers.aclose(), self.models.provider.aclose())
 
+    async def recover(self) -> None:
+        """Set aside what commands left in the folder that ran when a program was killed.
+
+        Until then, programs outside follow it. Costs one look at a folder if none was.
+        """
+        with suppress(ToolError):  # the first command reports it
+            await self.sandbox.recover(self.runtime.conversation.cwd)
+
     async def warm(self) -> None:
         """Prepare the first request: load the HTTP client or litellm, or a model on this machine.
 
@@ -132,9 +140,7 @@ class Program:
         """
         if self.is_demo:
             return
-        cwd = self.runtime.conversation.cwd
-        with suppress(ToolError):  # the first command reports it
-            await self.sandbox.recover(cwd)
+        await self.recover()
         await self.models.provider.warm(self.runtime.conversation.model)
         if self.runtime.conversation.model.provider == LOCAL:
             await self.models.provider.prefill(self.runtime.conversation.request())

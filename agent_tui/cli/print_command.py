@@ -79,6 +79,7 @@ async def _run(arguments: Arguments, given: GivenPrompt, terms: RunTerms, out: T
         complain(notice)
     try:
         await _open_session(program, continues=not (written or piped))
+        await program.recover()
         refuse_unread(program.runtime.conversation.permissions.book.missing)
         is_command = written.lstrip().startswith("/")
         if not (program.has_model or is_command):

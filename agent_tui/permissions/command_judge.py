@@ -34,7 +34,7 @@ from agent_tui.permissions.programs.read_only import (
     prints_names_only,
 )
 from agent_tui.permissions.programs.run_files import find_run_files
-from agent_tui.permissions.programs.written_files import written_words
+from agent_tui.permissions.programs.written_files import COPIERS, replaced_words, written_words
 from agent_tui.permissions.protected_paths import ProtectedPaths
 from agent_tui.permissions.rules import Rule, program_names
 from agent_tui.permissions.shell.parts import Redirection, ShellParts
@@ -203,6 +203,39 @@ class CommandJudge:
         bases = self._bases[:_MAX_FOLDERS]
         found = (work_loss(part, bases, self._guard) for part in self._commands)
         return tuple(loss for loss in found if loss is not None)
+
+    @property
+    def replaced(self) -> tuple[Path, ...]:
+        """What there is in the working folders that the command would replace or remove.
+
+        That is files, and folders with all that is in them. What text does not name is not known.
+        """
+        bases = self._bases[:_MAX_FOLDERS]
+        found: dict[Path, None] = {}
+        for part in self._commands:
+            change = folder_change(part.program.casefold(), part)
+            named = self._replaced_by(part, bases) if change is None else change.paths(bases)
+            found |= dict.fromkeys(named)
+        words = (one.target for one in self.parts.redirections if one.replaces)
+        found |= dict.fromkeys(self._places_of(words, bases))
+        return tuple(path for path in found if self._guard.is_inside(path) and path_exists(path))
+
+    def _replaced_by(self, part: CommandPart, bases: Sequence[Path]) -> Iterator[Path]:
+        name = part.program.casefold()
+        targets = [*self._places_of(replaced_words(name, part), bases)]
+        if name == "mv" and not all(map(self._guard.is_inside, targets)):
+            targets += self._places_of(part.arguments, bases)
+        names = {Path(word.value).name for word in part.arguments if word.value}
+        for path in targets:
+            if name in COPIERS and is_folder(path):
+                yield from (path / each for each in names)
+            elif name == "git" or not is_folder(path):
+                yield path
+
+    def _places_of(self, words: Iterable[Word], bases: Sequence[Path]) -> Iterator[Path]:
+        for word in words:
+            for base in bases:
+                yield from self._words.resolve(base, word)
 
     def why_changed(self, began_ns: int) -> str:
         """A file that an allowed part runs and that has changed since the user allowed that.

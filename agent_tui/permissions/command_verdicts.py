@@ -13,19 +13,23 @@ from agent_tui.permissions.file_verdicts import (
     rule_for_writing,
     why_followed,
 )
-from agent_tui.permissions.policy import ALLOWED, ALLOWED_BY_RULE, Policy, rule_hint
+from agent_tui.permissions.policy import (
+    ALLOWED,
+    ALLOWED_BY_RULE,
+    LOSS_OF_FILES,
+    Policy,
+    decide_loss,
+    describe_unkept,
+    rule_hint,
+    weigh_loss,
+)
 from agent_tui.permissions.programs.offered_rules import rules_for_part
 from agent_tui.permissions.rules import INSIDE_RULE, rule_for_command
 from agent_tui.permissions.shell.parts import ShellParts, split_command
-from agent_tui.permissions.verdict import Verdict
+from agent_tui.permissions.verdict import Unkept, Verdict
 from agent_tui.tools.base import Intent
 
 _LOSS = "{what}, which cannot be undone"
-_LOSS_OF_FILES = "{what}, which undo may not restore"
-_LOSS_IN_FULL = (
-    "{why}; mode full does not ask about that. Commit the work or copy it elsewhere first, or "
-    "leave this to the user."
-)
 _GATE_IN_FULL = (
     "{why}. Mode full does not ask about that: it needs an allow rule. Continue inside the "
     "sandbox, or tell the user what you need it for."
@@ -39,9 +43,10 @@ _NETWORK_HINT = (
     "--allow-net."
 )
 _MAX_WHYS = 3
+_EVERYTHING = Path("/")
 
 
-def judge_command(policy: Policy, intent: Intent, *, can_undo: bool) -> Verdict:
+def judge_command(policy: Policy, intent: Intent, unkept: Unkept) -> Verdict:
     """The verdict on a command; see `PermissionEngine.judge`."""
     parts = split_command(intent.command)
     if parts.problem and (intent.place != "inside" or _restricts_commands(policy)):
@@ -51,7 +56,7 @@ def judge_command(policy: Policy, intent: Intent, *, can_undo: bool) -> Verdict:
     if denied := facts.denied or find_denied_write(policy, facts.written):
         verdict = Verdict("deny", denied, by="rule")
     else:
-        verdict = _weigh(policy, intent, judge, can_undo=can_undo)
+        verdict = _weigh(policy, intent, judge, unkept)
     texts = tuple(dict.fromkeys(part.source for part in parts.commands))
     return replace(
         verdict,
@@ -82,14 +87,18 @@ def _unsplit(policy: Policy, intent: Intent, parts: ShellParts) -> Verdict:
     return Verdict("ask", why, by="protection", is_compound=is_compound)
 
 
-def _weigh(policy: Policy, intent: Intent, judge: CommandJudge, *, can_undo: bool) -> Verdict:
+def _weigh(policy: Policy, intent: Intent, judge: CommandJudge, unkept: Unkept) -> Verdict:
     """The verdict on a command that no rule denies."""
     match intent.place:
         case "open":
-            return _weigh_open(policy, intent, judge)
+            verdict = _weigh_open(policy, intent, judge)
+            is_by_mode = verdict.decision == "allow" and verdict.by == "mode"
+            if not is_by_mode or policy.mode in ("plan", "full"):
+                return verdict
+            return weigh_loss(policy, verdict, judge.replaced, unkept)
         case "inside":
             verdict = _ask_inside(policy, intent, judge)
-            return verdict or _weigh_inside(policy, intent, judge, can_undo=can_undo)
+            return verdict or _weigh_inside(policy, intent, judge, unkept)
         case "outside":
             return _weigh_outside(policy, intent, judge)
         case _:
@@ -111,26 +120,22 @@ def _ask_inside(policy: Policy, intent: Intent, judge: CommandJudge) -> Verdict 
     return None
 
 
-def _weigh_inside(
-    policy: Policy, intent: Intent, judge: CommandJudge, *, can_undo: bool
-) -> Verdict:
+def _weigh_inside(policy: Policy, intent: Intent, judge: CommandJudge, unkept: Unkept) -> Verdict:
     """The verdict in a sandbox: ask if work would be lost, else the mode decides."""
     if policy.mode == "plan":
         return replace(ALLOWED, runs_read_only=True)
     losses = judge.losses
+    at_risk = () if unkept is not None else (_EVERYTHING,) if losses else judge.replaced
     is_kept = all(loss.is_kept for loss in losses)
-    lost = _list_reasons([loss.what for loss in losses])
-    if losses and not (is_kept and can_undo):
-        why = (_LOSS_OF_FILES if is_kept else _LOSS).format(what=lost)
-        if policy.mode == "full":
-            full = _LOSS_IN_FULL.format(why=why)
-            return Verdict("deny", full, by="protection", may_undo=is_kept, unapproved=why)
-        return Verdict("ask", why, by="protection", may_undo=is_kept)
+    lost = _list_reasons([loss.what for loss in losses] or [describe_unkept(unkept or ())])
+    if unkept or (losses and (unkept is None or not is_kept)):
+        why = (LOSS_OF_FILES if is_kept else _LOSS).format(what=lost)
+        return decide_loss(policy, why, at_risk if is_kept else ())
     told = f"{lost}; /undo can restore the files." if losses else ""
     if why := _why_asks_inside(policy, intent.command, judge.facts):
         whys = "; ".join(filter(None, (why, told.removesuffix("."))))
-        return Verdict("ask", whys, INSIDE_RULE, wanted_rules=(INSIDE_RULE,))
-    return replace(ALLOWED, told=told)
+        return Verdict("ask", whys, INSIDE_RULE, wanted_rules=(INSIDE_RULE,), at_risk=at_risk)
+    return replace(ALLOWED, told=told, at_risk=at_risk)
 
 
 def _why_asks_inside(policy: Policy, command: str, facts: CommandFacts) -> str:

@@ -36,8 +36,8 @@ from agent_tui.permissions.protected_paths import (
 )
 from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import strongest_rule
-from agent_tui.permissions.verdict import Permissions, Verdict
-from agent_tui.safe_paths import real_path
+from agent_tui.permissions.verdict import Permissions, Unkept, Verdict
+from agent_tui.safe_paths import real_path, show_name
 from agent_tui.tools.base import TEMPORARY_PLACES, Intent
 from agent_tui.tools.files.project_links import ProjectLinks
 
@@ -102,22 +102,25 @@ class PermissionEngine:
         )
         self._links = ProjectLinks(self._guard.roots, self._guard.home)
 
-    def judge(self, tool_name: str, intent: Intent, *, can_undo: bool = False) -> Verdict:
+    def judge(self, tool_name: str, intent: Intent, *, unkept: Unkept = None) -> Verdict:
         """Decide whether a call that would do `intent` may run; if judging fails, the call asks.
 
         Args:
             tool_name: The tool that is called.
             intent: What it would do.
-            can_undo: Whether undo is known to restore the uncommitted work in the folder.
+            unkept: See `Unkept`.
         """
         try:
-            verdict = self._judge_access(tool_name, intent, can_undo=can_undo)
+            verdict = self._judge_access(tool_name, intent, unkept)
         except Exception as fault:  # noqa: BLE001 - a fault here must neither allow nor end a turn
             verdict = self._ask_unjudged(intent, fault)
         if intent.access != "execute":
             paths = tuple(str(path) for path in intent.paths)
             only_reads = intent.access in ("read", "network", "query")
             verdict = replace(verdict, parts=paths, touched=intent.paths, only_reads=only_reads)
+        texts = (verdict.why, verdict.unapproved, verdict.told)
+        why, unapproved, told = map(show_name, texts)  # they contain names of files
+        verdict = replace(verdict, why=why, unapproved=unapproved, told=told)
         return self._if_there_is_somebody(verdict)
 
     def allows_in(self, mode: PermissionMode, tool_name: str, intent: Intent) -> bool:
@@ -126,7 +129,7 @@ class PermissionEngine:
         engine.mode = mode
         return engine.judge(tool_name, intent).decision == "allow"
 
-    def _judge_access(self, tool_name: str, intent: Intent, *, can_undo: bool) -> Verdict:
+    def _judge_access(self, tool_name: str, intent: Intent, unkept: Unkept) -> Verdict:
         policy = self._policy
         match intent.access:
             case "none":
@@ -134,9 +137,9 @@ class PermissionEngine:
             case "read":
                 return judge_read(policy, tool_name, intent) or judge_unseen(policy, intent)
             case "write":
-                return judge_write(policy, tool_name, intent)
+                return judge_write(policy, tool_name, intent, unkept)
             case "execute":
-                return judge_command(policy, intent, can_undo=can_undo)
+                return judge_command(policy, intent, unkept)
             case "network":
                 return judge_network(policy, intent)
             case "query":

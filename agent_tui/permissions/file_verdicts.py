@@ -10,9 +10,10 @@ from agent_tui.permissions.policy import (
     FULL_NEEDS_RULE,
     Policy,
     rule_hint,
+    weigh_loss,
 )
 from agent_tui.permissions.rules import Rule, strongest_rule
-from agent_tui.permissions.verdict import Verdict
+from agent_tui.permissions.verdict import Unkept, Verdict
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.base import Intent
 from agent_tui.tools.files.obeyed import who_obeys, who_obeys_in
@@ -53,8 +54,8 @@ def _read_rule(policy: Policy, path: Path) -> str:
     return f"read({path})" if folder == policy.guard.home else f"read({folder}/**)"
 
 
-def judge_write(policy: Policy, tool_name: str, intent: Intent) -> Verdict:
-    """The verdict on changing files."""
+def judge_write(policy: Policy, tool_name: str, intent: Intent, unkept: Unkept) -> Verdict:
+    """The verdict on changing files; see `PermissionEngine.judge`."""
     ruled = judge_by_rules(policy, tool_name, intent)
     if ruled is not None and ruled.decision == "deny":
         return ruled
@@ -66,18 +67,27 @@ def judge_write(policy: Policy, tool_name: str, intent: Intent) -> Verdict:
     if ruled is not None:
         return ruled
     guard = policy.guard
-    outside = [path for path in intent.paths if not guard.may_write_freely(path)]
-    obeyed = "; ".join(filter(None, map(partial(why_followed, policy), intent.paths)))
-    is_free = policy.mode == "full" and not any(map(guard.is_out_of_reach, outside))
-    if is_free or (policy.mode == "accept-edits" and not (outside or obeyed)):
+    if policy.mode == "full" and not guard.is_confined:
         return ALLOWED
-    why = f"writes outside the folder: {outside[0]}" if outside else obeyed or "changes a file"
-    rule = rule_for_writing(policy, intent.paths)
-    return Verdict("ask", why, rule, wanted_rules=(rule,) if policy.mode == "full" else ())
+    outside = [path for path in intent.paths if not guard.may_write_freely(path)]
+    followed = {path: why for path in intent.paths if (why := why_followed(policy, path))}
+    if policy.mode in ("accept-edits", "full") and not (outside or followed):
+        return weigh_loss(policy, ALLOWED, intent.paths, unkept)
+    where = f"writes outside the folder: {outside[0]}" if outside else ""
+    why = where or "; ".join(followed.values()) or "changes a file"
+    if policy.mode == "full":
+        asking = dict.fromkeys((*outside, *followed))
+        rules = tuple(rule_for_writing(policy, [path]) for path in asking)
+        refusal = FULL_NEEDS_RULE.format(why=why) + rule_hint(rules)
+        return Verdict("deny", refusal, unapproved=why)
+    return Verdict("ask", why, rule_for_writing(policy, intent.paths))
 
 
 def why_followed(policy: Policy, path: Path) -> str:
-    """Why changing `path` would control what other programs do; empty if it would not."""
+    """Why changing `path` would control what other programs do; empty if it would not.
+
+    In mode full, only what commands in the sandbox may not change counts.
+    """
     return policy.guard.why_by_names(path, partial(_why_followed, policy))
 
 
@@ -86,7 +96,9 @@ def _why_followed(policy: Policy, path: Path) -> str:
     root = policy.guard.root_of(path)
     shown = path.relative_to(root) if root is not None else path
     programs = (program for rule in allowed for program in rule.programs)
-    who = who_obeys(shown, programs, at=path, home=policy.guard.home)
+    who = who_obeys(
+        shown, programs, at=path, home=policy.guard.home, is_unasked=policy.mode == "full"
+    )
     who = who or who_obeys_in(path, root, policy.guard.find_linked())
     return f"{path} controls {who}" if who else ""
 

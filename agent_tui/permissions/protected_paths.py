@@ -129,9 +129,10 @@ class ProtectedPaths:
         confined = self.sandbox.find_temporary()
         return self._is_temporary(path, self.scratch_folders if confined is None else confined)
 
-    def is_out_of_reach(self, path: Path) -> bool:
-        """Whether commands run in a sandbox, and cannot write `path`."""
-        return not self.may_write_freely(path) and self.sandbox.find_temporary() is not None
+    @property
+    def is_confined(self) -> bool:
+        """Whether commands run in a sandbox."""
+        return self.sandbox.find_temporary() is not None
 
     def _is_temporary(self, path: Path, folders: Sequence[Path]) -> bool:
         around = [folder for folder in folders if path.is_relative_to(folder)]

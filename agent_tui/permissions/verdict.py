@@ -1,15 +1,18 @@
 """What is decided about a tool call, and what decides for a conversation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from agent_tui.config import PermissionMode
 from agent_tui.permissions.decision_log import DecidedBy, DecisionLog
 from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.rules import Decision
 from agent_tui.tools.base import Intent
+
+Unkept: TypeAlias = Sequence[Path] | None
+"""What is `at_risk`, and neither a commit nor undo would have; None if that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +26,9 @@ class Verdict:
     known to change nothing, so others may run beside it. `fault` is the exception if judging
     failed, for the log. `unapproved`: why it would have asked, if it is denied because nobody can
     be asked. `is_compound`: it concerns only some parts of a command, which `why` names.
-    `runs_read_only`: the command runs in the sandbox that can change no file. `may_undo`: it
-    concerns work that undo may be able to restore; judge again once that is known. `told` is a
+    `runs_read_only`: the command runs in the sandbox that can change no file. `at_risk` are
+    places that it would replace or remove; judge again once it is known what there cannot be
+    restored. `told` is a
     notice for the user although the call is allowed. `meets` lists the sandbox limits a command
     would hit, and `wanted_rules` would allow a call that nobody was asked about.
     """
@@ -41,7 +45,7 @@ class Verdict:
     unapproved: str = ""
     is_compound: bool = False
     runs_read_only: bool = False
-    may_undo: bool = False
+    at_risk: tuple[Path, ...] = ()
     told: str = ""
     meets: tuple[str, ...] = ()
     wanted_rules: tuple[str, ...] = ()
@@ -66,13 +70,13 @@ class Permissions(Protocol):
         """Whether a user can be asked."""
         ...
 
-    def judge(self, tool_name: str, intent: Intent, *, can_undo: bool = False) -> Verdict:
+    def judge(self, tool_name: str, intent: Intent, *, unkept: Unkept = None) -> Verdict:
         """Decide whether a call that would do `intent` may run; if judging fails, the call asks.
 
         Args:
             tool_name: The tool that is called.
             intent: What it would do.
-            can_undo: Whether undo is known to restore the uncommitted work in the folder.
+            unkept: See `Unkept`.
         """
         ...
 

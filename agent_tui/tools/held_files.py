@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from agent_tui.safe_paths import show_name
+
 
 @dataclass(frozen=True, slots=True)
 class HeldFile:
@@ -41,11 +43,16 @@ class HeldFile:
         return self.aside == self.path
 
     def outcome(self, shown: str) -> str:
-        """A notice that it was set aside, or stays without an answer."""
+        """A notice that it was set aside, or stays without an answer.
+
+        Args:
+            shown: Its name, as `show_name` shows it.
+        """
+        who, aside = show_name(self.who), show_name(str(self.aside))
         if self.is_in_place:
-            return f"You or a command wrote {shown} ({self.who}): check it before you use it."
+            return f"You or a command wrote {shown} ({who}): check it before you use it."
         staged = f". It is still staged; to unstage it: {self.unstaging}" if self.unstaging else ""
-        return f"{shown} was held back ({self.who}): {self.aside}{staged}"
+        return f"{shown} was held back ({who}): {aside}{staged}"
 
 
 class HeldFiles(Protocol):

@@ -1,6 +1,7 @@
 """What is decided about commands where a sandbox stands: inside it, and at its gate."""
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -71,13 +72,13 @@ def _judge(
     command: str,
     place: CommandPlace = "inside",
     *,
-    can_undo: bool = False,
+    unkept: tuple[Path, ...] | None = None,
     is_coarse: bool = False,
 ) -> Verdict:
     intent = Intent(
         command, "execute", command=command, place=place, purpose="needs it", is_coarse=is_coarse
     )
-    return engine.judge("bash", intent, can_undo=can_undo)
+    return engine.judge("bash", intent, unkept=unkept)
 
 
 @each_row("mode", ["accept-edits", "full"])
@@ -197,13 +198,78 @@ def test_uncommitted_work_is_not_lost_unasked(workspace: Path, command: str):
     for mode in ("ask", "accept-edits"):
         engine = _engine(workspace, mode, allow=(INSIDE_RULE, "bash(git *)"))
         verdict = _judge(engine, command)
-        assert (verdict.decision, verdict.by, verdict.may_undo) == ("ask", "protection", is_kept)
+        assert (verdict.decision, verdict.by) == ("ask", "protection")
+        assert bool(verdict.at_risk) == is_kept
         assert verdict.session_rule == ""
     full = _engine(workspace, "full")
     assert _judge(full, command).decision == "deny"
-    undone = _judge(full, command, can_undo=True)
+    undone = _judge(full, command, unkept=())
     assert undone.decision == ("allow" if is_kept else "deny")
     assert ("/undo can restore the files" in undone.told) == is_kept
+
+
+_REPLACING = (
+    *("rm big.dat", "rm *.dat", "unlink ./big.dat", ": > big.dat", "echo x >| big.dat"),
+    *("git checkout -- big.dat", "git checkout big.dat", "git checkout HEAD big.dat"),
+    *("git restore big.dat", "git -C . checkout -q -- big.dat"),
+    *("git show HEAD:big.dat > big.dat", "mv src/a.py big.dat", "cp src/a.py big.dat"),
+    *("cp src/big.dat .", "cp -t . src/big.dat", "truncate -s 0 big.dat", "dd if=x of=big.dat"),
+    *("sed -i s/a/b/ big.dat", "cat x | tee big.dat", "sort -o big.dat x", "ln -sf x big.dat"),
+    *("make x && rm -f big.dat", "bash -c 'rm big.dat'", "mv big.dat /scratch/"),
+    *("cd src && rm ../big.dat", "git mv -f src/a.py big.dat", "curl -o big.dat x.org"),
+)
+_REPLACING_FOLDERS = ("rm -r data", "rm -rf ./data/", "git checkout data")
+_KEEPING = (
+    *(
+        "cat big.dat",
+        "echo x >> big.dat",
+        "mv big.dat new.dat",
+        "mv big.dat data",
+        "chmod +x big.dat",
+    ),
+    *("cp big.dat new.dat", "tee -a big.dat", "git add big.dat", "git restore --staged big.dat"),
+    *("gzip big.dat", "touch big.dat", "tar xf big.dat", "git rm --cached big.dat", "wc < big.dat"),
+    *("git stash", "git commit big.dat", "python big.dat", "rm src/a.dat", "rm -r src/x"),
+)
+
+
+@pytest.fixture
+def with_data(workspace: Path) -> Path:
+    (workspace / "data").mkdir()
+    for name in ("big.dat", "src/a.py", "src/big.dat"):
+        (workspace / name).touch()
+    return workspace
+
+
+@each_row("command", [*_REPLACING, *_REPLACING_FOLDERS])
+def test_work_that_nothing_brings_back_is_not_replaced_unasked(with_data: Path, command: str):
+    place = with_data / ("data" if command in _REPLACING_FOLDERS else "big.dat")
+    for mode in ("ask", "accept-edits", "full"):
+        engine = _engine(with_data, mode, allow=(INSIDE_RULE,))
+        first = _judge(engine, command)
+        assert (first.decision, place in first.at_risk) == ("allow", True)
+        assert _judge(engine, command, unkept=()) == replace(first, at_risk=())
+        lost = _judge(engine, command, unkept=(with_data / "big.dat",))
+        assert (lost.decision, lost.by) == ("deny" if mode == "full" else "ask", "protection")
+        assert f"loses uncommitted work in {with_data}/big.dat, which undo may not" in lost.why
+        assert lost.session_rule == ""
+
+
+@each_row("command", _KEEPING)
+def test_what_keeps_the_content_of_a_file_puts_nothing_at_risk(with_data: Path, command: str):
+    at_risk = _judge(_engine(with_data, "full"), command).at_risk
+    assert {with_data / "big.dat", with_data / "data"}.isdisjoint(at_risk)
+
+
+def test_a_file_tool_replaces_no_work_unasked_that_nothing_brings_back(with_data: Path):
+    path = with_data / "big.dat"
+    intent = Intent("write", "write", paths=(path,))
+    decisions: dict[PermissionMode, str] = {"accept-edits": "ask", "full": "deny"}
+    for mode, decision in decisions.items():
+        engine = _engine(with_data, mode)
+        assert engine.judge("write", intent).at_risk == (path,)
+        assert engine.judge("write", intent, unkept=()).decision == "allow"
+        assert engine.judge("write", intent, unkept=(path,)).decision == decision
 
 
 @each_row(
@@ -430,12 +496,36 @@ def test_file_tools_write_unasked_what_commands_can_and_no_more(
     for path in (workspace / "src/a.py", Path("/scratch/a/b")):
         assert _judge_write(engine, path).decision == "allow"
     home = workspace.parent
+    decision = "deny" if mode == "full" else "ask"
     for path in (home / ".vim/x", home / "other/main.py", Path("/machines/x"), Path("/data/x")):
         verdict = _judge_write(engine, path)
-        assert (verdict.decision, verdict.session_rule) == ("ask", f"write({path})")
+        assert verdict.decision == decision
+        assert f"write({path})" in (verdict.why if mode == "full" else verdict.session_rule)
         assert f"outside the folder: {path}" in verdict.why
     both = _judge_write(engine, workspace / "a.py", home / "other/main.py")
-    assert (both.decision, both.session_rule) == ("ask", "")
+    assert (both.decision, both.session_rule) == (decision, "")
+
+
+@each_row(
+    ("name", "is_held"),
+    [
+        (".vscode/tasks.json", True),
+        ("sub/AGENTS.md", True),
+        (".HELIX/config.toml", True),
+        (".github/workflows/ci.yml", False),
+        (".unknown/x", False),
+        ("Makefile", False),
+    ],
+)
+def test_in_mode_full_a_file_tool_changes_unasked_only_what_a_command_may_leave(
+    workspace: Path, name: str, is_held: bool
+):
+    path, rule = workspace / name, f"write({name})"
+    engine = _engine(workspace, "full", allow=("bash(make *)",))
+    verdict = _judge_write(engine, path)
+    assert verdict.decision == ("deny" if is_held else "allow")
+    assert (f"--allow '{rule}'" in verdict.why) == is_held
+    assert _judge_write(_engine(workspace, "full", allow=(rule,)), path).decision == "allow"
 
 
 @each_row("mode", ["accept-edits", "full"])
@@ -443,7 +533,8 @@ def test_a_rule_of_the_user_lets_file_tools_write_elsewhere(workspace: Path, mod
     notes = workspace.parent / "notes"
     engine = _engine(workspace, mode, allow=(f"write({notes}/**)",))
     assert _judge_write(engine, notes / "today.md").decision == "allow"
-    assert _judge_write(engine, notes.parent / "other.md").decision == "ask"
+    other = _judge_write(engine, notes.parent / "other.md")
+    assert other.decision == ("deny" if mode == "full" else "ask")
 
 
 def test_where_nobody_can_be_asked_a_write_elsewhere_is_refused_with_the_rule(workspace: Path):

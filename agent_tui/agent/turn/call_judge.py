@@ -152,13 +152,17 @@ class CallJudge:
         return verdict
 
     async def _judge(self, call: ToolCall, intent: Intent) -> Verdict:
-        """The verdict on a call; the user is warned of work that it loses and undo restores."""
+        """The verdict on a call, which knows what undo and git could not restore of what it loses.
+
+        The user is told of work that it loses and undo restores.
+        """
         permissions = self._conversation.permissions
         verdict = await asyncio.to_thread(permissions.judge, call.name, intent)
-        if verdict.may_undo:
-            can_undo = await self._files.keeps_all()
-            judge = partial(permissions.judge, can_undo=can_undo)
-            verdict = await asyncio.to_thread(judge, call.name, intent)
+        if verdict.at_risk:
+            unkept = await self._files.find_unkept(intent, verdict.at_risk)
+            if unkept is not None:
+                judge = partial(permissions.judge, unkept=unkept)
+                verdict = await asyncio.to_thread(judge, call.name, intent)
         if verdict.fault is not None:
             self._conversation.services.report_fault(verdict.fault)
         if verdict.told:

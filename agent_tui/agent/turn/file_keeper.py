@@ -1,11 +1,13 @@
 """Store file contents before and after each change, so that they can be restored."""
 
 import asyncio
+import stat
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent_tui.agent.conversation import Conversation
+from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES
 from agent_tui.sessions.replay.file_changes import (
     FileChanges,
     FileVersion,
@@ -13,9 +15,9 @@ from agent_tui.sessions.replay.file_changes import (
     file_changes_entry,
 )
 from agent_tui.tools.base import Intent
-from agent_tui.tools.files.versions import FILE, LINK, PROGRAM, store_version, version_of
+from agent_tui.tools.files.versions import FILE, LINK, PROGRAM, TOO_LARGE, store_version, version_of
 from agent_tui.tools.git.status import TreeDifference
-from agent_tui.tools.git.trees import Tree, WorkTrees
+from agent_tui.tools.git.trees import Tree, WorkTrees, is_too_large
 
 _MODES = frozenset({FILE, PROGRAM, LINK})
 
@@ -69,13 +71,26 @@ class FileKeeper:
         else:
             yield
 
-    async def keeps_all(self) -> bool:
-        """Whether all uncommitted work in the folder could be restored after a command."""
-        trees = self._conversation.services.trees
-        if trees is None or not self._conversation.kept_files.is_there:
-            return False
-        tree = await self._look(trees)
-        return tree is not None and await trees.holds_changes(tree, self._environ)
+    async def find_unkept(self, intent: Intent, places: Sequence[Path]) -> tuple[Path, ...] | None:
+        """The files with work in them that neither a commit nor undo could bring back.
+
+        Ignored files do not count. None if that is unknown, as it is of commands in no repository.
+
+        Args:
+            intent: What would be done.
+            places: The files and folders that it would replace or remove.
+        """
+        large = await asyncio.to_thread(lambda: tuple(filter(_may_hold_large, places)))
+        if not large:
+            return ()
+        trees, is_edit = self._conversation.services.trees, intent.access == "write"
+        is_kept = trees is not None and self._conversation.kept_files.is_there
+        tree = await self._look(trees) if is_kept else None
+        if trees is None or tree is None:
+            return large if is_edit else None
+        unkept = await trees.find_unkept(tree, self._environ, places)
+        beside = (path for path in large if is_edit and not path.is_relative_to(tree.root))
+        return None if unkept is None else (*unkept, *beside)
 
     async def _look(self, trees: WorkTrees) -> Tree | None:
         cwd = self._conversation.cwd
@@ -110,6 +125,15 @@ class FileKeeper:
             self._conversation.log.append(file_changes_entry(self._newest))
 
 
+def _may_hold_large(path: Path) -> bool:
+    """Whether `path` is a file that is too large to keep, or a folder."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) or status.st_size > MOST_FILE_BYTES
+
+
 def _of_command(
     conversation: Conversation,
     root: Path,
@@ -122,7 +146,8 @@ def _of_command(
     for file in changed:
         path, before = root / file.name, FileVersion()
         if file.before_id:
-            content, why = contents.get(file.before_id), why_held(path)
+            why = TOO_LARGE if is_too_large(file.before_id) else why_held(path)
+            content = contents.get(file.before_id)
             if content is None or why:
                 digest = f"git:{file.before_id}"
                 before = FileVersion(digest=digest, mode=file.before_mode, why_not=why)

@@ -17,7 +17,7 @@ from agent_tui.errors import ToolError
 from agent_tui.events import AgentEvent, Notice, PlanHandedOver, UserMessageAdded
 from agent_tui.messages import ToolCall, ToolDetails, UserMessage, with_words
 from agent_tui.permissions.verdict import Permissions, Verdict
-from agent_tui.safe_paths import real_path
+from agent_tui.safe_paths import path_from, real_path, show_name
 from agent_tui.tools.base import Intent, ToolOutput
 from agent_tui.tools.held_files import HeldFile, HeldFiles
 from agent_tui.tools.plan import plan_steps, plan_title
@@ -131,7 +131,7 @@ class HeldDecision:
             found, root = await holder.find_held(), await asyncio.to_thread(cwd.resolve)
             if self._can_ask:
                 for held in found:
-                    self.emit(Notice("warning", held.outcome(_display_path(held, root))))
+                    self.emit(Notice("warning", held.outcome(path_from(held.path, root))))
             else:
                 judge = partial(self._ask_about, None, root, [])
                 await self._decide_all(found, holder, root, judge)
@@ -188,14 +188,14 @@ class HeldDecision:
         *,
         may_stay: bool,
     ) -> str:
-        shown = _display_path(held, root)
+        shown = path_from(held.path, root)
         try:
             moved = await holder.decide(held, may_stay)
         except ToolError as error:
-            self.emit(
-                Notice("warning", str(error if held.is_in_place else f"{error} ({held.aside})"))
-            )
-            return f"[{error}]"
+            why = show_name(str(error))
+            where = "" if held.is_in_place else f" ({show_name(str(held.aside))})"
+            self.emit(Notice("warning", f"{why}{where}"))
+            return f"[{why}]"
         if not may_stay:
             is_gone = moved.is_in_place
             notice = f"{shown} was gone already." if is_gone else moved.outcome(shown)
@@ -226,18 +226,13 @@ async def close_walls(services: RuntimeServices, conversation: Conversation) -> 
 
 def _intent(held: Sequence[HeldFile], root: Path) -> Intent:
     return Intent(
-        title=", ".join(_display_path(file, root) for file in held),
+        title=", ".join(path_from(file.path, root) for file in held),
         access="write",
         paths=tuple(path for file in held for path in file.places),
         body="".join(file.diff for file in held),
         body_kind="diff",
         fingerprint="".join(digest for file in held for _, digest in file.files),
     )
-
-
-def _display_path(held: HeldFile, root: Path) -> str:
-    path = held.path
-    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
 _NOT_PLANNING = "This is not plan mode: no plan needs approval. Continue with the work."

@@ -12,6 +12,7 @@ from agent_tui.agent.turn.so_far import OutputSoFar
 from agent_tui.errors import ToolError
 from agent_tui.events import BashFinished, BashStarted, Notice, ToolOutputDelta
 from agent_tui.messages import BashExecutionMessage, FileTouches, JsonObject, ToolDetails
+from agent_tui.safe_paths import show_name
 from agent_tui.tools.base import CallInterrupted, EmitOutput, Intent, ToolContext, ToolOutput
 from agent_tui.tools.shorten import OutputLimits
 
@@ -87,7 +88,7 @@ async def run_user_command(
     try:
         output = await _run(conversation, command, context, check)
         for held in output.held:
-            emit(Notice("warning", held.outcome(str(held.path))))
+            emit(Notice("warning", held.outcome(show_name(str(held.path)))))
     except ToolError as error:
         recorded = record(str(error), ToolDetails())
     except asyncio.CancelledError as cancelled:

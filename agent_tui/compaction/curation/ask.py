@@ -286,11 +286,11 @@ The user asked to pay special attention to this; keep every detail of it:
 _COUNTED = " as the provider counts them ({ratio:.2f} for each token of the sizes below)"
 
 _ASK = """\
-[This is from the program, not from the user.] Stop for a moment: your context is about to \
-be compacted. It shrinks from about {used:,} to {bar:,} tokens{counted}, and you continue the \
-task with what stays and nothing else. You know best what you will need, so decide what stays. The work may \
-go on while you answer; what is done meanwhile stays behind your notes. Do not call a tool and do \
-not continue the task: answer with text alone.
+[This is from the program, not from the user.] Stop for a moment: your context is about to be \
+compacted. It shrinks from about {used:,} to {bar:,} tokens{counted}, and you continue the task \
+with what stays and nothing else. You know best what you will need, so decide what stays. The work \
+may go on while you answer; what is done meanwhile stays behind your notes. Do not call a tool and \
+do not continue the task: answer with text alone.
 
 This stays without your help, of the {target:,} tokens:
 {staying}

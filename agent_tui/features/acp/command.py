@@ -16,6 +16,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.providers.accounts import own_accounts
 
 if TYPE_CHECKING:
+    from agent_tui.cli.compose import Program
     from agent_tui.features.acp.agent import EditorProgram
     from agent_tui.tools.server_spec import ServerSpec
 
@@ -93,7 +94,10 @@ async def _serve(arguments: Arguments) -> None:
     store = SessionStore(session_root(settings), settings.durability)
 
     async def open_program(cwd: Path, servers: "Sequence[ServerSpec]") -> "EditorProgram":
-        return await asyncio.to_thread(_open_for_editor, arguments._replace(cwd=cwd), servers)
+        opened = await asyncio.to_thread(_open_for_editor, arguments._replace(cwd=cwd), servers)
+        program, for_editor = opened
+        await program.recover()
+        return for_editor
 
     agent = AcpAgent(open_program, store, _SIGN_INS if _LOGIN else {})
     wire = StdioWire(sys.stdin.fileno(), sys.stdout.fileno())
@@ -108,7 +112,9 @@ async def _serve(arguments: Arguments) -> None:
         raise AgentTuiError(wire.fault)
 
 
-def _open_for_editor(arguments: Arguments, servers: "Sequence[ServerSpec]") -> "EditorProgram":
+def _open_for_editor(
+    arguments: Arguments, servers: "Sequence[ServerSpec]"
+) -> "tuple[Program, EditorProgram]":
     """The program for one session in the folder that `arguments` name."""
     from agent_tui.cli.compose import command_services, compose
     from agent_tui.cli.folders import withheld_notice
@@ -118,7 +124,7 @@ def _open_for_editor(arguments: Arguments, servers: "Sequence[ServerSpec]") -> "
     runtime = program.runtime
     conversation = runtime.conversation
     withheld = withheld_notice(conversation.withheld_files, conversation.cwd)
-    return EditorProgram(
+    return program, EditorProgram(
         runtime=runtime,
         services=command_services(arguments, program),
         notices=tuple(filter(None, (*program.start_notices, withheld))),

@@ -10,6 +10,7 @@ from pathlib import Path
 from agent_tui.features.sandbox.hints import errors_in, outside_hint, stray_hint, wall_hint
 from agent_tui.features.sandbox.walls import Walls
 from agent_tui.features.sandbox.watch import ObeyedWatch, Settled
+from agent_tui.safe_paths import show_name
 from agent_tui.tools.base import ToolContext, ToolOutput
 from agent_tui.tools.command_sandbox import CommandRun, CommandStart
 from agent_tui.tools.held_files import HeldFile
@@ -67,7 +68,8 @@ class SandboxedRun(CommandRun):
 
     async def hints(self, output: str, *, is_error: bool) -> Sequence[str]:
         """Return what the sandbox probably has to do with how the command ended."""
-        return await asyncio.to_thread(self._hints, output, is_error)
+        hints = await asyncio.to_thread(self._hints, output, is_error)
+        return [*map(show_name, hints)]
 
     def _hints(self, output: str, is_error: bool) -> Sequence[str]:
         wall, cwd, home = self.wall, self.context.cwd, os.fspath(self.wall.home)
@@ -109,13 +111,13 @@ class SandboxedRun(CommandRun):
             output,
             held=settled.held,
             holder=_HeldFiles(wall, watch, context.cwd),
-            notice=settled.notice,
+            notice=show_name(settled.notice),
         )
         try:
             lines = [*_after(settled, context), *self._hidden_notices(watch, output)]
         except Exception as error:  # noqa: BLE001 - the user still decides on what is held
             return output.with_failure(error)
-        return replace(output, for_model="\n".join((output.for_model, *lines)))
+        return replace(output, for_model="\n".join((output.for_model, *map(show_name, lines))))
 
     def _hidden_notices(self, watch: ObeyedWatch, output: ToolOutput) -> Iterator[str]:
         hint = watch.hidden.hint(self.command, output.for_model) if output.is_error else ""

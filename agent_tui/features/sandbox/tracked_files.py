@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from agent_tui.errors import ToolError
 from agent_tui.features.sandbox.git_places import index_stamp
-from agent_tui.safe_paths import git_entry
+from agent_tui.safe_paths import git_entry, show_name
 from agent_tui.tools.git.command import git_argv, object_id
 from agent_tui.tools.git.places import git_folders
 from agent_tui.tools.git.user_settings import (
@@ -137,7 +137,7 @@ class TrackedFiles:
         for change in listed.split(b"\0")[:-1:2]:
             id = change.split()[3].decode("ascii")
             if any(each is not None and object_id(each, like=id) == id for each in contents):
-                return shlex.join(("git", "-C", os.fspath(top), "reset", "-q", "--", name))
+                return f"git -C {quote_name(os.fspath(top))} reset -q -- {quote_name(name)}"
         return ""
 
     def make_index(self, git: Path) -> bool:
@@ -171,3 +171,9 @@ class TrackedFiles:
             )
             return printed if code == 0 else None
         return None
+
+
+def quote_name(name: str) -> str:
+    r"""`name` as a word of a command for bash and zsh, on one line: ``'a b'``, ``$'a\x0ab'``."""
+    escaped = show_name(name.replace("\\", r"\\").replace("'", r"\'"))
+    return shlex.quote(name) if show_name(name) == name else f"$'{escaped}'"

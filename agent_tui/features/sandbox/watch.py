@@ -55,7 +55,7 @@ from agent_tui.features.sandbox.project_walk import MOST_FOLDERS, ProjectWalk
 from agent_tui.features.sandbox.provenance import Provenance
 from agent_tui.features.sandbox.running_commands import RunningCommands
 from agent_tui.features.sandbox.tracked_files import TrackedFiles
-from agent_tui.safe_paths import is_folder, real_path
+from agent_tui.safe_paths import is_folder, real_path, show_name
 from agent_tui.tools.files.obeyed import who_obeys_folder, who_obeys_in
 from agent_tui.tools.git.places import git_place
 from agent_tui.tools.held_files import HeldFile
@@ -615,7 +615,7 @@ class ObeyedWatch:
                     approved.take(change.files)
             case "restore":
                 self._applier.contents.write(change.path, change.before)
-                self._notices.append(_RESTORED.format(change.path))
+                self._notices.append(_RESTORED.format(show_name(str(change.path))))
             case "set aside":
                 aside.add(change.path)
                 with suppress(FileNotFoundError):  # another program was faster

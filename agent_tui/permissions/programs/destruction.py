@@ -16,6 +16,8 @@ _GIT_GLOBALS_WITH_VALUE = frozenset(
 )
 _BROAD = re.compile(r"\.{1,2}/?|:/.*|:\(.*|.*/|.*[*?\[].*|(?:.*/)?[^./]+")
 """Paths that name, or may name, whole folders: those without a suffix."""
+_NO_BRANCH = re.compile(r":|.*[*?\[]|.*/$", re.DOTALL)
+"""A word that names paths, as no branch or commit is written so."""
 _OTHER_SYSTEMS: Mapping[str, re.Pattern[str]] = {
     name: re.compile(rf"(?:.* )?(?:{words})(?: .*)?", re.DOTALL)
     for name, words in {
@@ -51,11 +53,35 @@ def git_loss(words: Sequence[str]) -> tuple[str, list[str]]:
     Args:
         words: Those after ``git``.
     """
+    rest = _after_globals(words)
+    verb, others = (rest[0], rest[1:]) if rest else ("", [])
+    return (verb, others) if _takes_away(verb, others) else ("", [])
+
+
+def replaced_by_git(words: Sequence[str]) -> list[str]:
+    """Those of the `words` after ``git`` that may name files whose changes it discards."""
+    rest = _after_globals(words)
+    verb, others = (rest[0], rest[1:]) if rest else ("", [])
+    named = [word for word in others if not word.startswith("-")]
+    match verb:
+        case "checkout":
+            return named
+        case "restore" if _has(others, "-W --worktree") or not _has(others, "-S --staged"):
+            return named
+        case "rm" if _has(others, "-f --force") and not _has(others, "--cached"):
+            return named
+        case "mv" if _has(others, "-f --force"):
+            return named[-1:]
+        case _:
+            return []
+
+
+def _after_globals(words: Sequence[str]) -> list[str]:
+    """The verb of a git command and what follows."""
     rest = list(words)
     while rest and rest[0].startswith("-"):
         del rest[: 2 if rest[0] in _GIT_GLOBALS_WITH_VALUE else 1]
-    verb, others = (rest[0], rest[1:]) if rest else ("", [])
-    return (verb, others) if _takes_away(verb, others) else ("", [])
+    return rest
 
 
 def _takes_away(verb: str, words: Sequence[str]) -> bool:
@@ -107,7 +133,7 @@ def _checkout_paths(words: Sequence[str]) -> Sequence[str]:
     """The paths given to checkout."""
     if "--" in words:
         return words[words.index("--") + 1 :]
-    return [word for word in words if word == "." or word.startswith(":") or word.endswith("/")]
+    return [word for word in words if word == "." or _NO_BRANCH.match(word)]
 
 
 _LOSING_VERBS = frozenset({"prune", "update-ref", "filter-branch", "filter-repo", "replace"})

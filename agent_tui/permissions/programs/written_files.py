@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Final, Literal
 
+from agent_tui.permissions.programs.destruction import replaced_by_git
 from agent_tui.permissions.shell.words import CommandPart, Word
 
 Operands = Literal["none", "all", "first", "last"]
@@ -63,6 +64,21 @@ def written_words(name: str, part: CommandPart) -> list[Word]:
         return [word for option, word in pairs if _FIND_WRITES.fullmatch(option.value or "")]
     form = _FORMS.get(name)
     return list(_by_convention(part.arguments)) if form is None else _written(part.arguments, form)
+
+
+def replaced_words(name: str, part: CommandPart) -> list[Word]:
+    """The words that name files whose present content is gone once `part` has run.
+
+    Args:
+        name: The program, without its folder and in small letters.
+        part: One part of a command. What a program moves is kept under its new name.
+    """
+    if name == "git":
+        named = replaced_by_git([word.value or "" for word in part.arguments])
+        return [word for word in part.arguments if word.value in named]
+    if name in _KEEPING or (name == "tee" and _APPEND & {word.value for word in part.arguments}):
+        return []
+    return written_words("cp" if name == "mv" else name, part)
 
 
 def _starting(part: CommandPart, prefix: str) -> Iterator[Word]:
@@ -210,6 +226,15 @@ _AWK = _Form(
     script_without="f file e source",
 )
 
+_PACKERS: Final = ("gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd")
+_KEEPING: Final = frozenset(
+    {"chmod", "chown", "chgrp", "setfacl", "touch", "mkdir", "rmdir", "rename", *_PACKERS}
+)
+"""Programs that change no content, or put it under another name."""
+_APPEND: Final = {"-a", "--append", "-ai", "-ia"}
+COPIERS: Final = frozenset({"cp", "mv", "install", "ln", "rsync", "scp"})
+"""Programs that put what they are given into a folder under its name."""
+
 _FORMS: Mapping[str, _Form] = {
     **dict.fromkeys(("rm", "rmdir", "unlink", "chmod", "chown", "chgrp", "tee"), _Form("all")),
     **dict.fromkeys(("sponge", "dos2unix", "unix2dos", "rename", "strip"), _Form("all")),
@@ -258,6 +283,6 @@ _FORMS: Mapping[str, _Form] = {
     **dict.fromkeys(("yq", "clang-format", "autopep8", "gofmt", "shfmt"), _EDITS_IN_PLACE),
     **dict.fromkeys(("grep", "egrep", "fgrep", "rg", "ps", "set", "ssh", "pytest"), _Form()),
     "prettier": _EDITS_IN_PLACE,
-    **dict.fromkeys(("gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd"), _PACKS),
+    **dict.fromkeys(_PACKERS, _PACKS),
 }
 """By program, with the options of GNU and BSD. An empty form: its ``-o`` names no output."""

@@ -42,11 +42,12 @@ _MAX_PATTERN_CHARS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Redirection:
-    """A file that the shell itself opens."""
+    """A file that the shell itself opens. `replaces`: its present content goes."""
 
     target: Word
     writes: bool
     source: str
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +258,8 @@ class _Splitter:
         if operator in (">&", "<&") and (word.value or "").rstrip("-").isdigit():
             return
         writes = operator not in ("<", "<&")
-        self._redirections.append(Redirection(word, writes, self._text(node)))
+        replaces = writes and operator not in (">>", "&>>", "<>")
+        self._redirections.append(Redirection(word, writes, self._text(node), replaces))
 
     def _add_command(self, node: Node) -> None:
         self._add_unwrapped(replace(self._part(node), reads_pipe=_reads_pipe(node)), 0)

@@ -40,7 +40,9 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .kateproject.local .bsp/ buildserver.json .lite_project.lua .ycm_extra_conf.py .merlin
             .externaltoolbuilders/ .neoconf.json .nlsp-settings/ .luarc.json .luarc.jsonc
             .ropeproject/config.py .lsp/config.edn .factorypath .project .cproject
-            *.user *.pro.shared cmakelists.txt.shared *.run.xml .kdev4/ .idx/""",
+            *.user *.pro.user.* *.qbs.user.* *.qmlproject.user.* *.creator.user.*
+            cmakelists.txt.user.* *.pro.shared cmakelists.txt.shared .qtcreator/ *.run.xml .kdev4/
+            .idx/""",
         "a development container": ".devcontainer/ .devcontainer.json",
         "an agent": """
             .claude/ .codex/ .gemini/ .cursor/ .agents/ .opencode/ .pi/ .windsurf/ .continue/
@@ -57,8 +59,8 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .tabnine/ .warp/""",
         "a debugger or an interpreter": """
             .gdbinit .lldbinit .pdbrc .pdbrc.py .rprofile .renviron .rdata .irbrc irbrc _irbrc
-            $irbrc irb.rc .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc startup.m
-            finish.m .perldb .erlang .psysh.php .valgrindrc""",
+            $irbrc irb.rc irb/irbrc .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc
+            startup.m finish.m .perldb .erlang .psysh.php .valgrindrc""",
         "mise": """
             mise.toml mise.*.toml .mise.toml .mise.*.toml .miserc.toml .tool-versions .mise/
             mise/config.toml mise/config.*.toml mise/conf.d/ .config/mise.toml .config/mise.*.toml
@@ -268,6 +270,7 @@ def who_obeys(
     *,
     at: Path | None = None,
     home: Path | None = None,
+    is_unasked: bool = False,
 ) -> str:
     """Which program follows the file at `path`; empty if none is known.
 
@@ -278,17 +281,20 @@ def who_obeys(
         at: Where it is, links followed; None to leave out what git's settings name, and what is
             followed because of the folders around the workspace.
         home: The user's home folder, for their settings of git.
+        is_unasked: Whether only what a program follows outside and unasked counts, as it does for
+            commands in the sandbox: no files for builds and CI, and none of `allowed_programs`.
     """
+    whens = _UNASKED if is_unasked else _EDITED
     names = _within_work_tree([fold_name(part) for part in path.parts if part != ".."])
     if not names:  # the workspace itself: no program follows a folder
         return ""
-    if found := _find_on_way(names, _EDITED):
+    if found := _find_on_way(names, whens):
         return found
-    if at is not None and (found := _find_around(at, _EDITED)):
+    if at is not None and (found := _find_around(at, whens)):
         return found  # the workspace is in such a folder
-    if not path.is_absolute() and (hidden := _unknown_hidden(names)):
+    if not (is_unasked or path.is_absolute()) and (hidden := _unknown_hidden(names)):
         return f"the program that reads {hidden}"
-    for program in allowed_programs:
+    for program in () if is_unasked else allowed_programs:
         if is_run_by(program, names[-1]):
             return program
     return "git" if at is not None and is_followed(at, home) else ""

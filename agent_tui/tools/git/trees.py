@@ -63,6 +63,7 @@ _Blob: TypeAlias = tuple[int, str]
 """The mode that git gives a file, and the id of its content."""
 
 _NONE: Final[_Blob] = (0, "")
+_LARGE: Final = "large:"
 
 _SAME_MOMENT_NS = 50_000_000
 """Files changed shortly before a look are checked again: file systems have coarse clocks."""
@@ -73,10 +74,18 @@ _Stamp: TypeAlias = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The state of a work tree: its top folder, and each file by its name there."""
+    """The state of a work tree: its top folder, and each file by its name there.
+
+    A file whose content is too large to be recorded has an id that changes when the file does.
+    """
 
     root: Path
     files: Mapping[bytes, _Blob]
+
+    def has_content(self, name: str) -> bool:
+        """Whether the content of the file `name` was recorded."""
+        known = self.files.get(os.fsencode(name))
+        return known is not None and not is_too_large(known[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,20 +180,28 @@ class WorkTrees:
         head = [f"[{left_out:,} earlier commits are left out]"] if left_out else []
         return "\n".join([*head, *lines[first:]])
 
-    async def holds_changes(self, tree: Tree, environ: Mapping[str, str]) -> bool:
-        """Whether `tree`, just recorded, has every file that git calls changed or untracked.
+    async def find_unkept(
+        self, tree: Tree, environ: Mapping[str, str], places: Sequence[Path]
+    ) -> tuple[Path, ...] | None:
+        """What git calls changed or untracked at or below `places`, and `tree` lacks.
 
-        False if it lacks one that is large, has a name like a key or is in a nested repository, or
-        if there are too many changes.
+        It lacks what is large, has a name like a key or is in a nested repository, and everything
+        if there are too many changes. None if git does not say what has changed.
+
+        Args:
+            tree: Just recorded.
+            environ: The environment of commands here.
+            places: Absolute paths.
         """
         try:
             dirty = (await read_work_tree(self._keeper, tree.root, environ)).dirty
         except GitSilentError:
-            return False
-        if len(dirty) > MOST_CHANGES:
-            return False
-        unknown = [name for name in dirty if os.fsencode(name) not in tree.files]
-        return not await asyncio.to_thread(_are_there, tree.root, unknown)
+            return None
+        paths = {name: tree.root / name for name in dirty if not name.endswith("/")}
+        lost = [name for name in paths if any(map(paths[name].is_relative_to, places))]
+        if len(lost) <= MOST_CHANGES:
+            lost = [name for name in lost if not tree.has_content(name)]
+        return tuple(paths[name] for name in lost if os.path.lexists(paths[name]))
 
     def changes(self, before: Tree, after: Tree) -> tuple[TreeDifference, ...]:
         """The files that differ, by name; none if there are too many."""
@@ -222,7 +239,7 @@ class WorkTrees:
         listing = git_argv("ls-files", "-co", "--exclude-standard", "-z")
         answer = await ask_git(self._keeper, listing, root, environ, most_bytes=MOST_FILES * 200)
         begun_ns = time.time_ns()
-        stamps = await asyncio.to_thread(_stamps, root, answer, place.files)
+        stamps, large = await asyncio.to_thread(_stamps, root, answer, place.files)
         if len(stamps) > MOST_FILES:
             raise TimeoutError
         fresh = {name for name, stamp in stamps.items() if place.stamps.get(name) != stamp}
@@ -236,7 +253,7 @@ class WorkTrees:
             for name, at in stamps.items()
             if max(at[:2]) < settled_ns and name in place.files
         }
-        return place.files
+        return {**place.files, **large} if large else place.files
 
     async def _take_in(
         self, root: Path, names: Collection[bytes], place: _Place
@@ -280,7 +297,8 @@ async def read_blobs(
 
     Those that git cannot provide are left out. Never raises for anything git does.
     """
-    asked = "".join(f"{object_id}\n" for object_id in dict.fromkeys(ids)).encode()
+    known = (id for id in dict.fromkeys(ids) if not is_too_large(id))
+    asked = "".join(f"{id}\n" for id in known).encode()
     if not asked:
         return {}
     argv = git_argv("cat-file", "--batch")
@@ -315,10 +333,21 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-def _stamps(root: Path, listing: bytes, known: Collection[bytes]) -> dict[bytes, _Stamp]:
-    """The names in `listing` of files to record, with a stamp that changes when the file does."""
+def is_too_large(id: str) -> bool:
+    """Whether `id` stands for a content that was not recorded because of its size."""
+    return id.startswith(_LARGE)
+
+
+def _stamps(
+    root: Path, listing: bytes, known: Collection[bytes]
+) -> tuple[dict[bytes, _Stamp], dict[bytes, _Blob]]:
+    """The files in `listing` to record, with a stamp that changes when the file does.
+
+    Also those whose content is too large to be recorded.
+    """
     top = os.fsencode(root) + b"/"
     stamps: dict[bytes, _Stamp] = {}
+    large: dict[bytes, _Blob] = {}
     for name in listing.split(b"\0"):
         if not name or name.endswith(b"/"):
             continue
@@ -326,11 +355,14 @@ def _stamps(root: Path, listing: bytes, known: Collection[bytes]) -> dict[bytes,
             continue
         with contextlib.suppress(OSError):
             status = os.lstat(top + name)
-            is_file = stat.S_ISREG(status.st_mode) and status.st_size <= MOST_FILE_BYTES
-            if is_file or stat.S_ISLNK(status.st_mode):
+            is_file = stat.S_ISREG(status.st_mode)
+            if is_file and status.st_size > MOST_FILE_BYTES:
+                id = f"{_LARGE}{status.st_size}-{status.st_mtime_ns}"
+                large[name] = PROGRAM if status.st_mode & stat.S_IXUSR else FILE, id
+            elif is_file or stat.S_ISLNK(status.st_mode):
                 times = status.st_mtime_ns, status.st_ctime_ns
                 stamps[name] = (*times, status.st_size, status.st_ino, status.st_mode)
-    return stamps
+    return stamps, large
 
 
 def _read_files(
@@ -387,11 +419,6 @@ def _store(objects: Path, id: str, content: bytes) -> None:
     with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
         file.write(zlib.compress(object_header(content) + content, 1))
     Path(file.name).replace(path)
-
-
-def _are_there(root: Path, names: Sequence[str]) -> bool:
-    """Whether one of `names` exists, not counting nested repositories, which git skips."""
-    return any(os.path.lexists(root / name) for name in names if not name.endswith("/"))
 
 
 def _last_part(name: bytes) -> str:

@@ -338,6 +338,36 @@ async def test_what_a_command_changed_in_a_repository_goes_back(
     assert (folder / "ignored.txt").exists()
 
 
+async def test_files_too_large_to_keep_are_named_and_stay_as_the_command_left_them(
+    stage: Stage, keeper: ProcessKeeper
+):
+    folder = stage.workspace
+    repository(folder)
+    for name in ("gone", "emptied", "longer", "same", "run"):
+        (folder / name).write_bytes(b"x" * 5_000_001)
+    (folder / "grown").write_text("small")
+    (folder / "change.sh").write_text(
+        "rm gone; : > emptied; echo >> longer; head -c 5000001 /dev/zero | tee grown > made;"
+        "chmod +x run; echo changed > clean.txt"
+    )
+    runtime = stage.runtime(
+        [tool("bash", command="sh change.sh"), Reply(text="Done.")], trees=WorkTrees(keeper)
+    )
+    leaf = runtime.conversation.log.leaf_id
+    await collect(runtime.submit("Go."))
+    plan = await runtime.files.plan_for(behind(runtime, leaf))
+    events = await runtime.files.carry_out(plan)
+    left = "".join(event.text for event in events if "not restored" in getattr(event, "text", ""))
+    assert "it is larger than 5 MB" in left
+    assert {name for name in left.replace(",", "").split() if (folder / name).exists()} >= {
+        *("emptied", "longer", "made", "run", "grown")
+    }
+    assert "gone" in left
+    assert "same" not in left
+    assert (folder / "emptied").read_bytes() == b""
+    assert (folder / "clean.txt").read_bytes() == b"clean\r\n"
+
+
 async def test_names_that_are_not_utf8_go_back_byte_for_byte_after_the_session_is_resumed(
     stage: Stage, keeper: ProcessKeeper
 ):

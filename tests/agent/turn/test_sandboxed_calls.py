@@ -123,6 +123,89 @@ async def test_work_that_undo_does_not_keep_is_not_discarded(
     assert (folder / "b.py").exists()
 
 
+_LARGE = b"x" * 5_000_001
+
+
+@pytest.mark.parametrize("is_interactive", [True, False])
+async def test_only_what_neither_git_nor_undo_has_is_work_that_a_command_would_lose(
+    stage: Stage, keeper: ProcessKeeper, is_interactive: bool
+):
+    folder = stage.workspace
+    _with_work(folder)
+    (folder / ".gitignore").write_text("*.log\n")
+    for name in ("clean", "changed"):
+        (folder / name).write_bytes(_LARGE)
+    _git(folder, "add", ".")
+    _git(folder, "commit", "-qm", "x")
+    (folder / "changed").write_bytes(_LARGE + b"mine")
+    for name in ("new", "data/new", "many/a", "trace.log"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(_LARGE)
+    (folder / "small").write_text("x")
+    lost = (
+        *("git checkout -- changed", "git show HEAD:changed > changed", "rm new", "rm -r data"),
+        *(": > new", "mv small new", "git restore changed"),
+    )
+    kept = ("rm clean", "rm trace.log", "echo > small", "rm small", "mv many/a many/b", "rm -r .x")
+    for command in (*lost, *kept):
+        runtime = stage.runtime(
+            _calling(command),
+            trees=WorkTrees(keeper),
+            mode="accept-edits",
+            is_interactive=is_interactive,
+        )
+        asked = 0
+        async for event in runtime.submit("go"):
+            if isinstance(event, ApprovalRequested):
+                asked += 1
+                assert "uncommitted work" in event.request.reason
+                runtime.pending_approvals.answer(event.request.id, ApprovalAnswer("no"))
+            elif isinstance(event, ToolFinished):
+                refused = "which undo may not restore" in event.message.text
+                assert refused == (command in lost and not is_interactive), command
+        assert asked == (command in lost and is_interactive), command
+    assert (folder / "changed").read_bytes() == _LARGE + b"mine"
+
+
+async def test_a_command_that_removes_more_files_than_undo_records_loses_work(
+    stage: Stage, keeper: ProcessKeeper, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("agent_tui.tools.git.trees.MOST_CHANGES", 3)
+    _with_work(stage.workspace)
+    (stage.workspace / "notes").mkdir()
+    for number in range(4):
+        (stage.workspace / f"notes/{number}").write_text("x")
+    runtime = stage.runtime(_calling("rm -r notes"), trees=WorkTrees(keeper))
+    result = _result([*await collect(runtime.submit("go"))])
+    assert "loses uncommitted work" in result
+    assert (stage.workspace / "notes/3").exists()
+
+
+@pytest.mark.parametrize("is_repository", [True, False])
+async def test_the_write_tool_replaces_no_large_file_with_work_in_it(
+    stage: Stage, keeper: ProcessKeeper, is_repository: bool
+):
+    path = stage.workspace / "new"
+    if is_repository:
+        _with_work(stage.workspace)
+    path.write_bytes(_LARGE)
+    calls = (
+        call("c1", "read", path="new", limit=1),
+        call("c2", "write", path="new", content="x"),
+    )
+    script = [Reply(tool_calls=calls), Reply(text="Done.")]
+    runtime = stage.runtime(
+        script, trees=WorkTrees(keeper), mode="accept-edits", is_interactive=False
+    )
+    results = [
+        event.message.text
+        for event in await collect(runtime.submit("go"))
+        if isinstance(event, ToolFinished)
+    ]
+    assert "loses uncommitted work" in results[-1]
+    assert path.read_bytes() == _LARGE
+
+
 async def test_commands_that_alternate_between_two_states_of_a_file_are_a_circle(
     stage: Stage, keeper: ProcessKeeper
 ):

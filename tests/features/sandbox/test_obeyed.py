@@ -123,6 +123,46 @@ def test_what_somebody_outside_obeys_unasked(path: str, who: str):
     assert who_obeys_entry(f"/work/{place.parent}", place.name) == who
 
 
+_MISE = (
+    "mise.toml mise.local.toml .mise.toml .mise.local.toml mise/config.toml mise/config.local.toml "
+    ".mise/config.toml .mise/conf.d/x.toml .config/mise.toml .config/mise.local.toml "
+    ".config/mise/config.toml .config/mise/conf.d/x.toml .config/mise/mise.local.toml "
+    "mise.ci.toml .mise.ci.local.toml mise/config.ci.toml .config/mise.ci.local.toml .miserc.toml"
+)
+
+
+@each_row(
+    ("source", "names"),
+    [
+        ("IRB 1.15, lib/irb/init.rb", ".irbrc irbrc _irbrc $irbrc"),
+        ("IRB 1.4, lib/irb/init.rb", ".config/irb/irbrc .irbrc irb.rc _irbrc $irbrc"),
+        ("Pry, lib/pry/pry_class.rb", ".pryrc"),
+        ("Byebug, lib/byebug/core.rb", ".byebugrc"),
+        ("Python, Lib/pdb.py; pdb++, pdbpp.py", ".pdbrc .pdbrc.py"),
+        ("GDB, gdbinit(5)", ".gdbinit"),
+        ("LLDB, lldb(1)", ".lldbinit"),
+        ("R, ?Startup", ".Rprofile .Renviron .RData"),
+        ("mise, src/config/mod.rs", _MISE),
+        ("asdf and mise", ".tool-versions"),
+        ("direnv(1)", ".envrc"),
+        ("Hermit, docs/usage/envars", "bin/hermit.hcl"),
+        (
+            "Qt Creator, github/gitignore/Qt.gitignore",
+            "x.pro.user x.pro.user.4.8-pre1 x.qbs.user x.qmlproject.user x.creator.user "
+            "CMakeLists.txt.user CMakeLists.txt.user.10.0 .qtcreator/x.user meson.build.user",
+        ),
+    ],
+)
+def test_each_name_counts_that_a_program_reads_in_the_current_folder(source: str, names: str):
+    missed = [name for name in names.split() if not who_obeys(Path(name), is_unasked=True)]
+    assert not missed, source
+
+
+@each_row("name", ["src/x.user.ts", "users", "user", "irb/readme", "docs/hermit.hcl"])
+def test_a_name_that_only_resembles_one_does_not_count(name: str):
+    assert not who_obeys(Path(name), is_unasked=True)
+
+
 @each_row(
     ("program", "names"),
     [
