@@ -8,7 +8,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Final, cast
+from typing import Any, Final, cast
 
 from pydantic import JsonValue
 
@@ -47,9 +47,8 @@ class AwsAccount:
         MissingKeyError: There are none.
     """
 
-    is_for_one_address: ClassVar[bool] = True
-
     def __init__(self, region: str) -> None:
+        self.is_for_one_address = True
         self._region = region
         self._auth: Any = importlib.import_module("botocore.auth")
         self._requests: Any = importlib.import_module("botocore.awsrequest")

@@ -4,7 +4,7 @@ import importlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from agent_tui.installation import install_command
 from agent_tui.providers.wires.base import MissingKeyError
@@ -28,9 +28,8 @@ class GoogleAccount:
         MissingKeyError: There is none, or google-auth is not installed.
     """
 
-    is_for_one_address: ClassVar[bool] = False
-
     def __init__(self, environ: Mapping[str, str]) -> None:
+        self.is_for_one_address = False
         try:
             auth: Any = importlib.import_module("google.auth")
             transport: Any = importlib.import_module("google.auth.transport.requests")

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import Final, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
@@ -50,14 +50,12 @@ class InTime(Protocol):
 
 
 class Signer(Protocol):
-    """An account that authorizes requests in place of a key.
+    """An account that authorizes requests in place of a key."""
 
-    Attributes:
-        is_for_one_address: Whether its headers are valid for one address only, so that no redirect
-            is followed.
-    """
-
-    is_for_one_address: ClassVar[bool]
+    @property
+    def is_for_one_address(self) -> bool:
+        """Whether its headers are valid for one address only, so that no redirect is followed."""
+        ...
 
     def headers(self, url: str, content: bytes, /) -> Mapping[str, str]:
         """The headers that authorize a POST of the JSON `content`. May block.
