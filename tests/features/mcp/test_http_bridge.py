@@ -31,14 +31,15 @@ async def test_without_the_sdk_one_line_says_what_to_install(monkeypatch):
     lines, said = asyncio.StreamReader(), []
     lines.feed_data(asked(1, "initialize"))
     lines.feed_eof()
-    await Bridge("http://x", {}, lambda line: said.append(line)).run(lines)
+    await Bridge("x", "http://x", {}, lambda line: said.append(line)).run(lines)
     (answer,) = map(json.loads, said)
     assert install_command("mcp") in answer["error"]["message"]
 
 
 def test_the_address_and_the_headers_are_in_no_command_line():
-    environ = bridge_environ("https://x/?key=1", {"Authorization": "Bearer: t"})
+    environ = bridge_environ("x", "https://x/?key=1", {"Authorization": "Bearer: t"})
     assert environ == {
+        "AGENT_TUI_MCP_NAME": "x",
         "AGENT_TUI_MCP_URL": "https://x/?key=1",
         "AGENT_TUI_MCP_HEADER_0": "Authorization: Bearer: t",
     }
@@ -73,7 +74,7 @@ async def test_a_refused_key_is_said(stage, status, why):
 async def test_answers_and_errors_come_back_as_the_server_gives_them():
     with McpHttpServer() as far:
         lines, said = asyncio.StreamReader(), asyncio.Queue[bytes]()
-        running = asyncio.create_task(Bridge(far.url, {}, said.put_nowait).run(lines))
+        running = asyncio.create_task(Bridge("srv", far.url, {}, said.put_nowait).run(lines))
         lines.feed_data(asked(1, "initialize"))
         assert json.loads(await said.get())["result"]["serverInfo"] == {
             "name": "far",
@@ -108,6 +109,7 @@ async def test_a_server_without_a_handshake_is_told_what_is_called_and_may_ask(s
         stage.add(argv=(), url=far.url)
         await stage.take_up()
         assert stage.hub.offer.instructions == (("srv", "Be kind."),)
+        assert "initialize" not in far.methods
         box = CombinedToolbox(default_toolbox(), stage.hub)
         said = await box.prepare("mcp__srv__echo", {"text": "hi"}, stage.context()).run()
         await stage.hub.aclose()
@@ -119,6 +121,40 @@ async def test_a_server_without_a_handshake_is_told_what_is_called_and_may_ask(s
     assert sent["mcp-protocol-version"] == "2026-07-28"
     assert (sent["mcp-method"], sent["mcp-name"]) == ("tools/call", "echo")
     assert sent["mcp-param-text"] == "hi"
+
+
+@pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp")
+@pytest.mark.parametrize(
+    ("supported", "methods"),
+    [
+        (["2026-07-28"], ["server/discover"] * 2),
+        (["2031-01-01"], ["server/discover", "initialize", "server/discover"]),
+    ],
+)
+async def test_a_version_that_is_refused_is_tried_again_if_the_server_has_it(
+    stage, supported, methods
+):
+    with McpHttpServer() as far:
+        far.has_handshake = False
+        far.supported = supported
+        stage.add(argv=(), url=far.url)
+        await stage.take_up()
+        assert stage.hub.servers[0].why == ""
+        await stage.hub.aclose()
+    assert far.methods == [*methods, "tools/list"]
+
+
+@pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp")
+async def test_a_key_that_lacks_a_right_is_said_and_the_server_stays_ready(stage):
+    with McpHttpServer() as far:
+        far.lacking_scope = "files:write"
+        stage.add(argv=(), url=far.url, headers={"Authorization": "Bearer ${TOKEN_OF_MINE}"})
+        await stage.take_up()
+        box = CombinedToolbox(default_toolbox(), stage.hub)
+        with pytest.raises(ToolError, match="this key lacks the scope files:write"):
+            await box.prepare("mcp__srv__echo", {"text": "hi"}, stage.context()).run()
+        assert stage.hub.servers[0].state == "ready"
+        await stage.hub.aclose()
 
 
 @pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp")
