@@ -24,13 +24,14 @@ from agent_tui.features.mcp.oauth import Registration, token_file
 from agent_tui.messages import JsonObject
 from agent_tui.tools.form import Elicitation, accept_form
 from agent_tui.tools.processes.keeper import ProcessKeeper
+from agent_tui.tools.shorten import OutputLimits
 from tests.support.mcp_servers import Stage
 
 _METADATA_URL = "https://conformance-test.local/client-metadata.json"
 """The page that the suite knows; it takes its address for our id."""
 
 _LOGINS = 2
-"""How often the person logs in again because a call wants more rights."""
+"""How often the person logs in before they give up."""
 
 
 async def accept_what_is_suggested(form: Elicitation) -> JsonObject:
@@ -66,15 +67,25 @@ class Person:
         self._stage.hub.let_answer(accept_what_is_suggested)
         self._stage.add(argv=(), url=self._url)
         await self._stage.take_up()
-        if "agent-tui mcp login" in self._why:
-            await self._log_in()
+        while await self._logged_in_as_told(self._why):
+            pass
         if self._why:
             return self._why
         for name, arguments in self._calls():
             await self._call(name, arguments)
+        hub = self._stage.hub
+        for named in await hub.resource_choices("srv:"):
+            await hub.read_resource("srv", named.removeprefix("srv:"), OutputLimits())
+        for prompt in hub.prompts:
+            typed = " ".join("text" for argument in prompt.arguments if argument.is_required)
+            await hub.prompt(prompt, typed)
         return self._why
 
-    async def _log_in(self) -> None:
+    async def _logged_in_as_told(self, said: str) -> bool:
+        """Log in if `said` tells to, and the person's patience has not ended."""
+        if "agent-tui mcp login" not in said or self._logins == _LOGINS:
+            return False
+        self._logins += 1
         tokens = token_file(self._stage.folder / "tokens", "srv", self._url)
         registration = Registration(
             client_id=cast(str, self._context.get("client_id", "")),
@@ -84,6 +95,7 @@ class Person:
         await log_in(self._url, tokens, open_page, registration)
         await self._stage.hub.restart("srv")
         await self._stage.take_up()
+        return True
 
     def _calls(self) -> Iterator[tuple[str, JsonObject]]:
         wanted = self._context.get("toolCalls")
@@ -100,9 +112,7 @@ class Person:
             await self._stage.hub.call(name, arguments, lambda _text: None)
         except ToolError as error:
             print(f"{name}: {error}")
-            if "agent-tui mcp login" in str(error) and self._logins < _LOGINS:
-                self._logins += 1
-                await self._log_in()
+            if await self._logged_in_as_told(str(error)):
                 await self._call(name, arguments)
 
 

@@ -70,6 +70,7 @@ async def log_in(
 
 
 def _in_words(error: BaseException, registration: Registration) -> UsageError:
+    import httpx2
     from mcp.client.auth import OAuthRegistrationError
 
     if isinstance(error, UsageError):
@@ -78,9 +79,12 @@ def _in_words(error: BaseException, registration: Registration) -> UsageError:
     why = display_text(why, _MAX_REASON_CHARS)
     if isinstance(error, OAuthRegistrationError):
         return UsageError(
-            f"The server does not let agent-tui register itself: {why}",
-            "Register agent-tui there yourself and give its client_id: see docs/pages/mcp.md.",
+            f"The server does not let agent-tui register itself: {why.removesuffix('.')}.",
+            "Register it there yourself, and set the server's client_id, client_secret_env and "
+            "callback_port in config.toml.",
         )
+    if isinstance(error, httpx2.TransportError):
+        why = f"{error.request.url.host} cannot be reached: {why}"
     return UsageError(f"Login failed: {why}")
 
 

@@ -191,7 +191,9 @@ def _add(arguments: argparse.Namespace) -> None:
     except ValidationError as error:
         why = "a server needs either a command after -- or a --url"
         if bool(url) != bool(command):
-            why = error.errors()[0]["msg"].removeprefix("Value error, ")
+            wrong = error.errors()[0]
+            names = (f"{name}: " for name in wrong["loc"])
+            why = "".join(names) + wrong["msg"].removeprefix("Value error, ")
         raise UsageError(f"{name}: {why}.", "See agent-tui mcp add --help.") from error
     file = UserConfigFile(user_config_path())
     file.set(_table(name), settings)

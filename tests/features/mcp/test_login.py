@@ -152,6 +152,13 @@ async def test_the_port_that_was_registered_is_used_or_named(tmp_path: Path):
     assert browser.asked[0]["redirect_uri"] == f"http://localhost:{port}/callback"
 
 
+async def test_a_server_out_of_reach_is_named(tmp_path: Path):
+    with McpHttpServer() as far:
+        url = far.url
+    with pytest.raises(UsageError, match=r"Login failed: 127\.0\.0\.1 cannot be reached: "):
+        await log_in(url, tmp_path / "t.json", allowing())
+
+
 async def test_the_servers_no_is_said_and_the_older_login_kept(tmp_path: Path):
     with McpHttpServer() as far:
         far.wants_login = True
