@@ -73,13 +73,17 @@ class Person:
             return self._why
         for name, arguments in self._calls():
             await self._call(name, arguments)
+        await self._read_and_ask()
+        return self._why
+
+    async def _read_and_ask(self) -> None:
         hub = self._stage.hub
         for named in await hub.resource_choices("srv:"):
             await hub.read_resource("srv", named.removeprefix("srv:"), OutputLimits())
         for prompt in hub.prompts:
             typed = " ".join("text" for argument in prompt.arguments if argument.is_required)
-            await hub.prompt(prompt, typed)
-        return self._why
+            with suppress(ToolError):  # a prompt without text
+                await hub.prompt(prompt, typed)
 
     async def _logged_in_as_told(self, said: str) -> bool:
         """Log in if `said` tells to, and the person's patience has not ended."""

@@ -111,7 +111,7 @@ def make_page(passing: Mapping[str, Mapping[str, bool]]) -> str:
     names = list(dict.fromkeys(name for results in passing.values() for name in results))
     heads = [f"{suite.protocol} (suite {suite.version})" for suite in SUITES]
     lines = [
-        (HERE / "page_head.md").read_text("utf-8"),
+        *(HERE / "page_head.md").read_text("utf-8").splitlines(),
         f"| scenario | {' | '.join(heads)} | why it may fail |",
         f"| --- |{' --- |' * len(heads)} --- |",
     ]

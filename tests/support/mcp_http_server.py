@@ -26,7 +26,9 @@ class McpHttpServer(LoopbackServer):
         self.methods: list[str] = []
         self.refusal = 0
         self.wants_login = False
+        self.needs_login = b""
         self.has_handshake = True
+        self.tools: list[JsonValue] = [TOOL]
         self.hangs_up = False
         self.registers = True
         self.ways_to_send_secret: list[JsonValue] = []
@@ -36,6 +38,7 @@ class McpHttpServer(LoopbackServer):
         self.lacking_scope = ""
         self.supported: JsonValue = None
         self.sent_secrets: list[str] = []
+        self.accepted: list[str | None] = []
         self.lasts_s = 3_600
         self.grants: list[dict[str, str]] = []
         told = self
@@ -54,8 +57,9 @@ class McpHttpServer(LoopbackServer):
                     self.wfile.write(body[-40:])
                 elif self.path != "/mcp":
                     told.sent_secrets.append(self.headers["Authorization"] or "")
+                    told.accepted.append(self.headers["Accept"])
                     self.answer_json(told.log_in(self.path, body.decode()))
-                elif told.wants_login and not told.admits(self.headers["Authorization"]):
+                elif told.wants_login and not told.admits(self.headers["Authorization"], body):
                     self.answer_json(401)
                 elif told.lacking_scope and b"tools/call" in body:
                     self.send_response(403)
@@ -78,9 +82,10 @@ class McpHttpServer(LoopbackServer):
     def url(self) -> str:
         return f"{super().url}/mcp"
 
-    def admits(self, authorization: str | None) -> bool:
-        """Whether a request has a token that is still good."""
-        return (authorization or "").removeprefix("Bearer ") in self.tokens
+    def admits(self, authorization: str | None, body: bytes) -> bool:
+        """Whether a request has a token that is still good, or needs none."""
+        has_token = (authorization or "").removeprefix("Bearer ") in self.tokens
+        return has_token or self.needs_login not in body
 
     def page(self, path: str) -> JsonObject | int:
         """What says where one logs in."""
@@ -132,7 +137,7 @@ class McpHttpServer(LoopbackServer):
         if "id" not in message:
             return 202
         answer: JsonObject = {"jsonrpc": "2.0", "id": message["id"]}
-        params = message.get("params")
+        params = message.get("params", {})
         assert isinstance(params, dict)
         if not self.has_handshake and (known := self.answer_without_handshake(method, params)):
             return {**answer, **known}
@@ -146,7 +151,7 @@ class McpHttpServer(LoopbackServer):
                     "serverInfo": info,
                 }
             case "tools/list":
-                result = {"tools": [TOOL]}
+                result = {"tools": self.tools}
             case "tools/call":
                 result = {"content": [{"type": "text", "text": json.dumps(params["arguments"])}]}
             case _:

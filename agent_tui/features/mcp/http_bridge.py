@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from agent_tui.features.mcp.connection import MAX_MESSAGE_BYTES
 from agent_tui.features.mcp.json_rpc import FROM_BRIDGE, error_line
 from agent_tui.features.mcp.oauth import TokenFile, innermost, want_json
+from agent_tui.features.mcp.remote_tools import UNUSABLE
 from agent_tui.installation import install_command
 from agent_tui.messages import JsonObject
 
@@ -145,16 +146,25 @@ class Bridge:
                 case {"result": {"protocolVersion": str(version)}} if asked == "initialize":
                     self._version = version
                 case {"result": {"tools": list(tools)}} if asked == "tools/list":
-                    self._note_schemas(tools)
+                    if not self._version:
+                        self._note_schemas(tools)
                 case _:
                     pass
         self._write(json.dumps(message).encode() + b"\n")
 
     def _note_schemas(self, tools: Sequence[JsonValue]) -> None:
+        """Remember which arguments go into HTTP headers, and mark tools whose headers are invalid.
+
+        Clients must leave those out (MCP 2026-07-28, transports).
+        """
+        from mcp.shared import inbound
+
         for tool in tools:
             match tool:
                 case {"name": str(name), "inputSchema": dict(schema)}:
                     self._schemas[name] = schema
+                    if why := inbound.find_invalid_x_mcp_header(schema):
+                        tool["_meta"] = {UNUSABLE: why}
                 case _:
                     pass
 

@@ -84,7 +84,7 @@ def _in_words(error: BaseException, registration: Registration) -> UsageError:
             "callback_port in config.toml.",
         )
     if isinstance(error, httpx2.TransportError):
-        why = f"{error.request.url.host} cannot be reached: {why}"
+        why = f"no connection to {error.request.url.host}: {why}"
     return UsageError(f"Login failed: {why}")
 
 

@@ -109,7 +109,7 @@ class McpSettings(SettingsSection):
     )
     client_metadata_url: Annotated[str, AfterValidator(_page)] = Field(
         default="",
-        description="Page of yours that describes agent-tui to servers, as their login's client id",
+        description="Address of a page that you host: servers read there what agent-tui is",
     )
     servers: dict[str, McpServerSettings] = Field(
         default_factory=dict, description="Servers by name, such as [mcp.servers.github]"

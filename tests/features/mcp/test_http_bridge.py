@@ -15,7 +15,7 @@ from agent_tui.installation import install_command
 from agent_tui.messages import JsonObject
 from agent_tui.tools.form import Elicitation, accept_form
 from agent_tui.tools.registry import default_toolbox
-from tests.support.mcp_http_server import McpHttpServer
+from tests.support.mcp_http_server import TOOL, McpHttpServer
 from tests.support.mcp_servers import KEY
 
 HAS_SDK = find_spec("mcp") is not None
@@ -142,6 +142,25 @@ async def test_a_version_that_is_refused_is_tried_again_if_the_server_has_it(
         assert stage.hub.servers[0].why == ""
         await stage.hub.aclose()
     assert far.methods == [*methods, "tools/list"]
+
+
+@pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp")
+@pytest.mark.parametrize("has_handshake", [False, True])
+async def test_a_tool_whose_arguments_cannot_be_sent_as_headers_is_left_out(stage, has_handshake):
+    with McpHttpServer() as far:
+        far.has_handshake = has_handshake
+        text = {"type": "string", "x-mcp-header": "no\r\ntoken"}
+        bad = {"name": "bad", "inputSchema": {"type": "object", "properties": {"text": text}}}
+        far.tools = [bad, TOOL]
+        stage.add(argv=(), url=far.url)
+        await stage.take_up()
+        (shown,) = stage.hub.servers
+        await stage.hub.aclose()
+    if has_handshake:  # these versions know no such headers
+        assert (shown.tools, shown.notes) == (("bad", "echo"), ())
+    else:
+        assert shown.tools == ("echo",)
+        assert "'bad' left out: property 'text': x-mcp-header" in shown.notes[0]
 
 
 @pytest.mark.skipif(not HAS_SDK, reason="needs the extra mcp")

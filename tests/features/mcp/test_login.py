@@ -127,6 +127,7 @@ async def test_a_server_that_registers_nobody_is_used_with_an_id_of_ones_own(
     assert asked["client_id"] == "mine"
     assert asked["redirect_uri"].startswith("http://localhost:")
     assert far.sent_secrets == sent
+    assert far.accepted == ["application/json"]
     assert far.grants[0].get("client_secret", "") == (secret if ways and secret else "")
 
 
@@ -152,10 +153,27 @@ async def test_the_port_that_was_registered_is_used_or_named(tmp_path: Path):
     assert browser.asked[0]["redirect_uri"] == f"http://localhost:{port}/callback"
 
 
+@pytest.mark.parametrize("needs_login", [b"tools/list", b""])
+async def test_a_login_may_be_asked_for_late_and_is_kept_whatever_follows(
+    tmp_path: Path, needs_login
+):
+    with McpHttpServer() as far:
+        far.wants_login, far.needs_login = True, needs_login
+        far.refusal = 0 if needs_login else 500
+        await log_in(far.url, tmp_path / "t.json", allowing())
+    assert "tokens" in json.loads((tmp_path / "t.json").read_text())
+
+
+async def test_a_server_that_asks_for_no_login_is_said(tmp_path: Path):
+    with McpHttpServer() as far, pytest.raises(UsageError, match="did not ask for a login"):
+        await log_in(far.url, tmp_path / "t.json", allowing(), Registration("mine", "s3cret"))
+    assert not (tmp_path / "t.json").exists()
+
+
 async def test_a_server_out_of_reach_is_named(tmp_path: Path):
     with McpHttpServer() as far:
         url = far.url
-    with pytest.raises(UsageError, match=r"Login failed: 127\.0\.0\.1 cannot be reached: "):
+    with pytest.raises(UsageError, match=r"Login failed: no connection to 127\.0\.0\.1: "):
         await log_in(url, tmp_path / "t.json", allowing())
 
 
@@ -182,7 +200,6 @@ async def test_no_secret_is_in_what_is_said_of_a_login_that_fails(tmp_path: Path
     assert "s3cret-of-mine" not in repr(own)
 
 
-@pytest.mark.thorough
 async def test_a_right_that_a_call_lacks_is_asked_for_at_the_next_login(stage):  # noqa: F811
     with McpHttpServer() as far:
         far.wants_login = True
@@ -209,7 +226,6 @@ async def test_a_right_that_a_call_lacks_is_asked_for_at_the_next_login(stage): 
         await stage.hub.aclose()
 
 
-@pytest.mark.thorough
 async def test_a_token_that_is_refused_before_its_time_is_renewed(stage):  # noqa: F811
     with McpHttpServer() as far:
         far.wants_login = True
@@ -219,6 +235,7 @@ async def test_a_token_that_is_refused_before_its_time_is_renewed(stage):  # noq
         await stage.take_up()
         far.new_token, far.tokens = "token-3", {"token-3"}
         assert json.loads(await echo(stage)) == {"text": "hi"}
+        assert far.accepted[-1] == "application/json"
         assert [grant["grant_type"] for grant in far.grants] == [
             "authorization_code",
             "refresh_token",
