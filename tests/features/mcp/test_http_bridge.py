@@ -56,6 +56,9 @@ async def test_a_server_at_an_address_is_spoken_with_through_the_sdk(stage):
         assert json.loads(said.for_model) == {"text": "hi"}
         await stage.hub.aclose()
     assert {headers.get("Authorization") for headers in far.headers} == {"Bearer s3cret-token-1"}
+    versions = [headers.get("mcp-protocol-version") for headers in far.headers]
+    assert versions == ["2026-07-28", None, *["2025-06-18"] * (len(versions) - 2)]
+    assert far.methods[:2] == ["server/discover", "initialize"]
     assert KEY not in json.dumps(far.headers)
 
 
@@ -67,6 +70,7 @@ async def test_a_refused_key_is_said(stage, status, why):
         stage.add(argv=(), url=far.url)
         await stage.take_up()
         assert why in stage.hub.servers[0].why
+        assert far.methods == ["server/discover"]  # it is not tried with another version
         await stage.hub.aclose()
 
 
