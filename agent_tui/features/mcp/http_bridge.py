@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
@@ -34,8 +35,6 @@ _TOKENS_VARIABLE: Final = "AGENT_TUI_MCP_TOKENS"
 _HEADER_VARIABLE: Final = "AGENT_TUI_MCP_HEADER_"
 
 _CONNECT_S = 30.0
-_UNAUTHORIZED: Final = 401
-_FORBIDDEN: Final = 403
 
 
 class Bridge:
@@ -62,7 +61,7 @@ class Bridge:
         self._headers = headers
         self._write = write
         self._tokens = tokens
-        self._refusals: dict[JsonValue, str] = {}
+        self._refusals: dict[JsonValue, JsonObject] = {}
         self._waiting: dict[JsonValue, str] = {}
         self._version = ""
         self._schemas: dict[str, JsonObject] = {}
@@ -139,10 +138,10 @@ class Bridge:
         message = cast(JsonObject, given.model_dump(mode="json", by_alias=True, exclude_unset=True))
         if "method" not in message:
             asked = self._waiting.pop(message.get("id"), "")
-            refusal = self._refusals.pop(message.get("id"), "")
+            refusal = self._refusals.pop(message.get("id"), {})
             match message:
-                case {"error": dict(error)} if refusal:
-                    error.update(message=refusal, code=FROM_BRIDGE)
+                case {"error": dict(error)}:
+                    error.update(refusal)
                 case {"result": {"protocolVersion": str(version)}} if asked == "initialize":
                     self._version = version
                 case {"result": {"tools": list(tools)}} if asked == "tools/list":
@@ -202,19 +201,28 @@ class Bridge:
         """Remember why a request was refused: the SDK does not pass it on."""
         match _json(response.request.content):
             case {"id": int(request_id)}:
-                is_refused = response.status_code in (_UNAUTHORIZED, _FORBIDDEN)
-                self._refusals[request_id] = self._refusal(response) if is_refused else ""
+                self._refusals[request_id] = self._refusal(response)
             case _:
                 pass
 
-    def _refusal(self, response: "httpx2.Response") -> str:
+    def _refusal(self, response: "httpx2.Response") -> JsonObject:
+        """What the error of a refused request says; nothing if it was not refused."""
+        match response.status_code:
+            case HTTPStatus.UNAUTHORIZED:
+                why = (
+                    f"it requires a key or a login (HTTP 401): run {self._login}, "
+                    "or name the variable with its key in headers_env"
+                )
+                return {"message": why, "code": FROM_BRIDGE}
+            case HTTPStatus.FORBIDDEN:  # perhaps only of this method: no reason to give up
+                return {"message": self._lack(response)}
+            case _:
+                return {}
+
+    def _lack(self, response: "httpx2.Response") -> str:
+        """Why a request with a key or a login was refused."""
         from mcp.client.auth.utils import extract_field_from_www_auth
 
-        if response.status_code == _UNAUTHORIZED:
-            return (
-                f"it requires a key or a login (HTTP 401): run {self._login}, "
-                "or name the variable with its key in headers_env"
-            )
         scope = extract_field_from_www_auth(response, "scope")
         if extract_field_from_www_auth(response, "error") == "insufficient_scope" and scope:
             if self._tokens is None:

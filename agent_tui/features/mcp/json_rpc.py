@@ -20,7 +20,7 @@ STATELESS_VERSION: Final = "2026-07-28"
 UNSUPPORTED_VERSION: Final = -32022
 METHOD_NOT_FOUND: Final = -32601
 FROM_BRIDGE: Final = 1
-"""The code of an error that our bridge gives: the server is out of reach, or refuses us."""
+"""The code of an error that our bridge gives: the server is out of reach, or wants a login."""
 
 
 @dataclass(frozen=True, slots=True)

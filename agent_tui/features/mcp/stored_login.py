@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,6 @@ import httpx2
 from agent_tui.features.mcp.oauth import oauth_provider
 
 _NO_PAGE: Final = "http://127.0.0.1/callback"
-_UNAUTHORIZED: Final = 401
 _LONG_AGO: Final = 1.0
 
 
@@ -48,5 +48,7 @@ class StoredLogin(httpx2.Auth):
                 finally:
                     await flow.aclose()
             response = yield request
-            if response.status_code != _UNAUTHORIZED or not provider.context.can_refresh_token():
+            if response.status_code != HTTPStatus.UNAUTHORIZED:
+                return
+            if not provider.context.can_refresh_token():
                 return
