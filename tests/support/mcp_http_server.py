@@ -31,6 +31,7 @@ class McpHttpServer(LoopbackServer):
         self.tools: list[JsonValue] = [TOOL]
         self.hangs_up = False
         self.registers = True
+        self.reads_pages = False
         self.ways_to_send_secret: list[JsonValue] = []
         self.tokens = {"token-2"}
         self.new_token = "token-2"
@@ -102,6 +103,7 @@ class McpHttpServer(LoopbackServer):
                 "token_endpoint": f"{base}/login/token",
                 "response_types_supported": codes,
                 "code_challenge_methods_supported": methods,
+                "client_id_metadata_document_supported": self.reads_pages,
             }
             if self.registers:
                 known["registration_endpoint"] = f"{base}/register"

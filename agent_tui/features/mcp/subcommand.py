@@ -216,11 +216,11 @@ def _log_in_or_out(name: str, *, is_in: bool) -> None:
         tokens.unlink(missing_ok=True)
         write_text(f"Logged out of {name}.\n")
         return
-    asyncio.run(log_in(url, tokens, show_page, _registration(found)))
+    asyncio.run(log_in(url, tokens, show_page, registration_of(found)))
     write_text(f"Logged in to {name}. If agent-tui runs: /mcp restart {name}\n")
 
 
-def _registration(spec: ServerSpec) -> Registration:
+def registration_of(spec: ServerSpec) -> Registration:
     """How the server knows agent-tui; the user's secrets are for their own servers alone.
 
     Raises:

@@ -23,6 +23,9 @@ from tests.support.mcp_http_server import McpHttpServer
 pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="needs the extra mcp")
 
 
+PAGE = "https://me.invalid/agent-tui.json"
+
+
 class Browser:
     """A person who allows it: their browser is sent back with `brought`."""
 
@@ -129,6 +132,18 @@ async def test_a_server_that_registers_nobody_is_used_with_an_id_of_ones_own(
     assert far.sent_secrets == sent
     assert far.accepted == ["application/json"]
     assert far.grants[0].get("client_secret", "") == (secret if ways and secret else "")
+
+
+@pytest.mark.parametrize(("reads_pages", "client_id"), [(True, PAGE), (False, "client-1")])
+async def test_a_page_about_us_is_the_id_where_the_server_reads_pages(
+    tmp_path: Path, reads_pages, client_id
+):
+    with McpHttpServer() as far:
+        far.wants_login, far.reads_pages = True, reads_pages
+        browser = Browser()
+        own = Registration(metadata_url=PAGE)
+        await log_in(far.url, tmp_path / "t.json", browser.show, own)
+    assert browser.asked[0]["client_id"] == client_id
 
 
 async def test_without_such_an_id_one_is_told_to_register(tmp_path: Path):

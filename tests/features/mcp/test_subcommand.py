@@ -1,5 +1,6 @@
 import io
 import json
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +12,10 @@ from agent_tui.cli.folders import load_trust
 from agent_tui.cli.main import run
 from agent_tui.config.loading import load_settings
 from agent_tui.features.mcp import subcommand
+from agent_tui.features.mcp.oauth import Registration
 from agent_tui.features.mcp.settings import McpSection, McpSettings
-from tests.features.mcp.test_login import Browser
+from agent_tui.tools.server_spec import ServerSpec
+from tests.features.mcp.test_login import PAGE, Browser
 from tests.support.mcp_http_server import McpHttpServer
 
 
@@ -154,6 +157,18 @@ def test_one_logs_in_with_an_id_and_a_secret_that_no_file_of_settings_holds(
     assert browser.asked[0]["client_id"] == "1.2"
     assert "s3cret-of-mine" not in "".join(capsys.readouterr())
     assert "s3cret-of-mine" not in (folders / "config" / "config.toml").read_text()
+
+
+def test_a_projects_server_gets_the_page_alone(folders, monkeypatch):
+    monkeypatch.setenv("CHAT_SECRET", "s3cret-of-mine")
+    own = ["--client-id", "1.2", "--client-secret", "CHAT_SECRET"]
+    assert run(["mcp", "add", *own, "chat", "https://x.invalid"]) == 0
+    file = folders / "config" / "config.toml"
+    file.write_text(f'[mcp]\nclient_metadata_url = "{PAGE}"\n{file.read_text()}')
+    mine = ServerSpec("chat", "config.toml", url="https://x.invalid")
+    assert subcommand.registration_of(mine) == Registration("1.2", "s3cret-of-mine", PAGE)
+    theirs = replace(mine, origin="project")
+    assert subcommand.registration_of(theirs) == Registration(metadata_url=PAGE)
 
 
 def test_the_key_of_a_model_is_given_to_no_login(folders, capsys, monkeypatch):
