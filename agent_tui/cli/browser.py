@@ -12,6 +12,7 @@ from typing import Final, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from agent_tui.cli.output import write_text
+from agent_tui.errors import UsageError
 from agent_tui.safe_paths import keep_trusted
 from agent_tui.safe_text import safe_text
 
@@ -82,12 +83,21 @@ def query_in(pasted: str) -> Mapping[str, str]:
 
 
 @asynccontextmanager
-async def listening_callback() -> AsyncGenerator[Callback]:
-    """Listen for the browser until the block ends."""
+async def listening_callback(port: int = 0) -> AsyncGenerator[Callback]:
+    """Listen for the browser on `port`, or any free one if it is 0, until the block ends.
+
+    Raises:
+        UsageError: Another program listens there.
+    """
     came: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
-    server = await asyncio.start_server(
-        lambda reader, writer: _take(reader, writer, came), "127.0.0.1", 0
-    )
+    try:
+        server = await asyncio.start_server(
+            lambda reader, writer: _take(reader, writer, came), "127.0.0.1", port
+        )
+    except OSError as error:
+        raise UsageError(
+            f"The port {port} cannot be used: {os.strerror(error.errno or 0)}."
+        ) from error
     try:
         yield Callback(cast(int, server.sockets[0].getsockname()[1]), came)
     finally:

@@ -121,7 +121,11 @@ class Server:
             if self.fault == "library":
                 result["capabilities"] = {"tools": {}, "prompts": {}, "resources": {}}
         elif method == "server/discover":
-            result = {"capabilities": {"tools": {}}, "instructions": "No handshake."}
+            result = {
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {"tools": {}},
+                "instructions": "No handshake.",
+            }
         elif method.startswith(("prompts/", "resources/")):
             result = self.other(method, params, message)
         elif method == "tools/list":

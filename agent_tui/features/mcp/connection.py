@@ -56,11 +56,12 @@ class ServerGone(Exception):
 
 
 class RequestFailed(Exception):
-    """The server answered with an error or unusable data; `code` is the server's."""
+    """The server answered with an error or unusable data; `code` and `data` are the server's."""
 
-    def __init__(self, why: str, code: int = 0) -> None:
+    def __init__(self, why: str, code: int = 0, data: JsonValue = None) -> None:
         super().__init__(why)
         self.code = code
+        self.data = data
 
 
 @dataclass(slots=True)
@@ -144,7 +145,7 @@ class Connection:
             if answer.done() and not answer.cancelled():
                 answer.exception()  # there may be nobody else to retrieve it
         if given.error:
-            raise RequestFailed(given.error, given.error_code)
+            raise RequestFailed(given.error, given.error_code, given.error_data)
         return given.result
 
     async def list_all(self, method: str, key: str, *, timeout_s: float) -> list[JsonValue]:

@@ -11,14 +11,16 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from pydantic import JsonValue
 
 from agent_tui.features.mcp.connection import MAX_MESSAGE_BYTES
-from agent_tui.features.mcp.json_rpc import error_line
-from agent_tui.features.mcp.oauth import innermost_reason, oauth_provider
+from agent_tui.features.mcp.json_rpc import FROM_BRIDGE, error_line
+from agent_tui.features.mcp.oauth import TokenFile, innermost, want_json
+from agent_tui.features.mcp.remote_tools import UNUSABLE
 from agent_tui.installation import install_command
 from agent_tui.messages import JsonObject
 
@@ -27,24 +29,19 @@ if TYPE_CHECKING:  # takes a second to import, and the extra may be missing
     from mcp.client import Transport
     from mcp_types import JSONRPCMessage
 
+_NAME_VARIABLE: Final = "AGENT_TUI_MCP_NAME"
 _URL_VARIABLE: Final = "AGENT_TUI_MCP_URL"
 _TOKENS_VARIABLE: Final = "AGENT_TUI_MCP_TOKENS"
-_NO_PAGE: Final = "http://127.0.0.1/callback"
 _HEADER_VARIABLE: Final = "AGENT_TUI_MCP_HEADER_"
 
 _CONNECT_S = 30.0
-_FAILED = -32000
-_REFUSALS: Final = {
-    401: "it requires a key or a login (HTTP 401): "
-    "run agent-tui mcp login NAME, or name the variable with its key in headers_env",
-    403: "it rejected this key (HTTP 403)",
-}
 
 
 class Bridge:
     """Passes messages to the server at `url`, and its answers back.
 
     Args:
+        name: The server's name, for advice.
         url: The server's address.
         headers: Sent with every request.
         write: Called with each line from the server.
@@ -53,16 +50,18 @@ class Bridge:
 
     def __init__(
         self,
+        name: str,
         url: str,
         headers: Mapping[str, str],
         write: Callable[[bytes], None],
         tokens: Path | None = None,
     ) -> None:
         self._url = url
+        self._login = f"agent-tui mcp login {name}"
         self._headers = headers
         self._write = write
         self._tokens = tokens
-        self._status = 200
+        self._refusals: dict[JsonValue, JsonObject] = {}
         self._waiting: dict[JsonValue, str] = {}
         self._version = ""
         self._schemas: dict[str, JsonObject] = {}
@@ -81,7 +80,8 @@ class Bridge:
         except ModuleNotFoundError:
             return self._fail(f"it needs the package mcp: {install_command('mcp')}")
         except Exception as error:  # noqa: BLE001 - the pump: any error becomes an answer
-            return self._fail(_REFUSALS.get(self._status) or innermost_reason(error))
+            cause = innermost(error)
+            return self._fail(str(cause) or type(cause).__name__)
         return ""
 
     @asynccontextmanager
@@ -89,12 +89,14 @@ class Bridge:
         import httpx2
         from mcp.client.streamable_http import streamable_http_client
 
-        auth = oauth_provider(self._url, self._tokens, _NO_PAGE) if self._tokens else None
+        from agent_tui.features.mcp.stored_login import StoredLogin
+
+        auth = StoredLogin(self._url, self._tokens) if self._tokens else None
         async with httpx2.AsyncClient(
             auth=auth,
             headers=dict(self._headers),
             timeout=httpx2.Timeout(_CONNECT_S, read=None),  # `McpServer` has the timeouts
-            event_hooks={"response": [self._note_status]},
+            event_hooks={"request": [want_json], "response": [self._note_refusal]},
         ) as client:
             yield streamable_http_client(
                 self._url, http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES
@@ -136,22 +138,32 @@ class Bridge:
         message = cast(JsonObject, given.model_dump(mode="json", by_alias=True, exclude_unset=True))
         if "method" not in message:
             asked = self._waiting.pop(message.get("id"), "")
+            refusal = self._refusals.pop(message.get("id"), {})
             match message:
-                case {"error": dict(error)} if self._status in _REFUSALS:
-                    error["message"] = _REFUSALS[self._status]
+                case {"error": dict(error)}:
+                    error.update(refusal)
                 case {"result": {"protocolVersion": str(version)}} if asked == "initialize":
                     self._version = version
                 case {"result": {"tools": list(tools)}} if asked == "tools/list":
-                    self._note_schemas(tools)
+                    if not self._version:
+                        self._note_schemas(tools)
                 case _:
                     pass
         self._write(json.dumps(message).encode() + b"\n")
 
     def _note_schemas(self, tools: Sequence[JsonValue]) -> None:
+        """Remember which arguments go into HTTP headers, and mark tools whose headers are invalid.
+
+        Clients must leave those out (MCP 2026-07-28, transports).
+        """
+        from mcp.shared import inbound
+
         for tool in tools:
             match tool:
                 case {"name": str(name), "inputSchema": dict(schema)}:
                     self._schemas[name] = schema
+                    if why := inbound.find_invalid_x_mcp_header(schema):
+                        tool["_meta"] = {UNUSABLE: why}
                 case _:
                     pass
 
@@ -185,14 +197,44 @@ class Bridge:
             case _:
                 return {inbound.MCP_PROTOCOL_VERSION_HEADER: self._version} if self._version else {}
 
-    async def _note_status(self, response: "httpx2.Response") -> None:
-        """Remember the latest HTTP status: the SDK does not report that a key is required."""
-        if response.request.url == self._url:  # a login also uses other addresses
-            self._status = response.status_code
+    async def _note_refusal(self, response: "httpx2.Response") -> None:
+        """Remember why a request was refused: the SDK does not pass it on."""
+        match _json(response.request.content):
+            case {"id": int(request_id)}:
+                self._refusals[request_id] = self._refusal(response)
+            case _:
+                pass
+
+    def _refusal(self, response: "httpx2.Response") -> JsonObject:
+        """What the error of a refused request says; nothing if it was not refused."""
+        match response.status_code:
+            case HTTPStatus.UNAUTHORIZED:
+                why = (
+                    f"it requires a key or a login (HTTP 401): run {self._login}, "
+                    "or name the variable with its key in headers_env"
+                )
+                return {"message": why, "code": FROM_BRIDGE}
+            case HTTPStatus.FORBIDDEN:  # perhaps only of this method: no reason to give up
+                return {"message": self._lack(response)}
+            case _:
+                return {}
+
+    def _lack(self, response: "httpx2.Response") -> str:
+        """Why a request with a key or a login was refused."""
+        from mcp.client.auth.utils import extract_field_from_www_auth
+
+        scope = extract_field_from_www_auth(response, "scope")
+        if extract_field_from_www_auth(response, "error") == "insufficient_scope" and scope:
+            if self._tokens is None:
+                return f"this key lacks the scope {scope} (HTTP 403)"
+            TokenFile(self._tokens).want_scope(scope)
+            return f"log in again with {self._login}: it wants the scope {scope}"
+        whom = "this key" if self._tokens is None else "this login"
+        return f"it rejected {whom} (HTTP 403)"
 
     def _fail(self, why: str) -> str:
         for request_id in self._waiting:
-            self._write(error_line(request_id, _FAILED, why))
+            self._write(error_line(request_id, FROM_BRIDGE, why))
         return why
 
 
@@ -212,6 +254,7 @@ def main() -> None:
         )
         tokens = os.environ.get(_TOKENS_VARIABLE)
         return await Bridge(
+            os.environ[_NAME_VARIABLE],
             os.environ[_URL_VARIABLE],
             _headers(os.environ),
             write,
@@ -219,6 +262,14 @@ def main() -> None:
         ).run(lines)
 
     sys.exit(asyncio.run(serve()) or 0)
+
+
+def _json(content: bytes) -> JsonValue:
+    """The JSON in `content`; None if it is none, such as the form that renews a token."""
+    try:
+        return cast("JsonValue", json.loads(content))
+    except ValueError:
+        return None
 
 
 def _headers(environ: Mapping[str, str]) -> dict[str, str]:

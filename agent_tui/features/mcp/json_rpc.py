@@ -19,6 +19,8 @@ STATELESS_VERSION: Final = "2026-07-28"
 
 UNSUPPORTED_VERSION: Final = -32022
 METHOD_NOT_FOUND: Final = -32601
+FROM_BRIDGE: Final = 1
+"""The code of an error that our bridge gives: the server is out of reach, or wants a login."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Response:
     result: JsonObject
     error: str = ""
     error_code: int = 0
+    error_data: JsonValue = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,8 @@ def _answer(request_id: int, message: JsonObject) -> Response:
     if isinstance(error, dict):
         said, code = error.get("message"), error.get("code")
         text = said if isinstance(said, str) and said.strip() else "it failed without saying why"
-        return Response(request_id, {}, text, code if isinstance(code, int) else 0)
+        code = code if isinstance(code, int) else 0
+        return Response(request_id, {}, text, code, error.get("data"))
     result = repair_json(message.get("result"))
     if not isinstance(result, dict):
         return Response(request_id, {}, "its answer has no result")

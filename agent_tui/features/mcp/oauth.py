@@ -1,16 +1,16 @@
-"""Login to an MCP server at an address, with the SDK's OAuth client.
+"""What a login to an MCP server gives, in a file, and the SDK's OAuth client that uses it.
 
-``agent-tui mcp login NAME`` asks the user to grant access in a browser, which returns to a port on
-loopback. Tokens are stored in a file that only the user can read; the bridge to the server sends
-and renews them. Only these two import the SDK.
+`login.py` asks the user to grant access, and `stored_login.py` sends and renews the tokens. Only
+these and the bridge import the SDK.
 """
 
 import hashlib
 import json
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from pydantic import AnyUrl, BaseModel, JsonValue
 
@@ -19,11 +19,48 @@ from agent_tui.messages import JsonObject
 from agent_tui.regular_files import read_regular_file
 
 if TYPE_CHECKING:  # takes a second to import, and the extra may be missing
+    import httpx2
     from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+    from mcp.client.auth.oauth2 import OAuthContext
     from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
 
 _Kept = TypeVar("_Kept", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """How a server knows agent-tui, if the user registered it there.
+
+    Args:
+        client_id: The id that the server gave it; empty if agent-tui registers itself.
+        secret: The secret of that id; empty if there is none.
+        metadata_url: The page that describes agent-tui to servers that read such a page.
+        callback_port: The port on loopback that the browser returns to; 0 for any free one.
+    """
+
+    client_id: str = ""
+    secret: str = field(default="", repr=False)
+    metadata_url: str = ""
+    callback_port: int = 0
+
+    def callback_url(self, port: int) -> str:
+        """Where the browser returns to: forms of servers ask for ``localhost``, not its address."""
+        is_own = self.client_id or self.metadata_url or self.callback_port
+        return f"http://{'localhost' if is_own else '127.0.0.1'}:{port}/callback"
+
+    def client_info(self, redirect_uri: str) -> "OAuthClientInformationFull":
+        """The registration as the SDK stores it."""
+        from mcp.shared.auth import OAuthClientInformationFull
+
+        return OAuthClientInformationFull(
+            client_id=self.client_id,
+            client_secret=self.secret or None,
+            redirect_uris=[AnyUrl(redirect_uri)],
+        )
+
+
+SELF_REGISTERED: Final = Registration()
 
 
 def token_file(folder: Path, name: str, url: str) -> Path:
@@ -43,6 +80,19 @@ class TokenFile:
         """When the access token expires, in seconds since 1970; None if unknown."""
         ends = self._read().get("expires_at")
         return ends if isinstance(ends, int | float) else None
+
+    @property
+    def wanted_scope(self) -> str:
+        """The rights to ask for at the next login; empty for those that the server names then."""
+        scope = self._read().get("wanted_scope")
+        return scope if isinstance(scope, str) else ""
+
+    def want_scope(self, scope: str) -> None:
+        """At the next login, ask for `scope` and for what this login has."""
+        tokens = self._read().get("tokens")
+        had = tokens.get("scope") if isinstance(tokens, dict) else None
+        wanted = join_scopes(had if isinstance(had, str) else "", scope)
+        self._write({**self._read(), "wanted_scope": wanted})
 
     async def get_tokens(self) -> "OAuthToken | None":
         """The stored tokens; None if there are none."""
@@ -68,6 +118,22 @@ class TokenFile:
         client = client_info.model_dump(mode="json", exclude_none=True)
         self._write({**self._read(), "client": client})
 
+    def keep_servers(self, found: "OAuthContext") -> None:
+        """Store where the login was made: tokens are renewed there, too."""
+        servers: JsonObject = {}
+        if found.oauth_metadata is not None:
+            servers["login_server"] = found.oauth_metadata.model_dump(mode="json")
+        if found.protected_resource_metadata is not None:
+            servers["resource"] = found.protected_resource_metadata.model_dump(mode="json")
+        self._write({**self._read(), **servers})
+
+    def find_servers(self, context: "OAuthContext") -> None:
+        """Give `context` what `keep_servers` stored."""
+        from mcp.shared.auth import OAuthMetadata, ProtectedResourceMetadata
+
+        context.oauth_metadata = self._load("login_server", OAuthMetadata)
+        context.protected_resource_metadata = self._load("resource", ProtectedResourceMetadata)
+
     def _load(self, key: str, kind: type[_Kept]) -> _Kept | None:
         value = self._read().get(key)
         try:
@@ -86,12 +152,18 @@ class TokenFile:
         replace_private_file(self._path, json.dumps(values))
 
 
+def join_scopes(first: str, second: str) -> str:
+    """The words of both, each once, in their order."""
+    return " ".join(dict.fromkeys(f"{first} {second}".split()))
+
+
 def oauth_provider(
     url: str,
     tokens: Path,
     redirect_uri: str,
     redirect: Callable[[str], Awaitable[None]] | None = None,
     callback: "Callable[[], Awaitable[AuthorizationCodeResult]] | None" = None,
+    metadata_url: str = "",
 ) -> "OAuthClientProvider":
     """The SDK's OAuth client for the server at `url`.
 
@@ -99,9 +171,9 @@ def oauth_provider(
         url: The server's address.
         tokens: The file for its tokens.
         redirect_uri: Where the browser returns to.
-        redirect: Sends the user to an address; None if nobody can be asked, so that an expired
-            login is an error.
+        redirect: Sends the user to an address; None if nobody can be asked.
         callback: Waits for the browser, and returns what it delivered.
+        metadata_url: The page that describes agent-tui; empty if there is none.
 
     Raises:
         ModuleNotFoundError: The SDK is not installed.
@@ -118,15 +190,26 @@ def oauth_provider(
     )
     kept = TokenFile(tokens)
     provider = OAuthClientProvider(
-        url, metadata, kept, redirect_handler=redirect, callback_handler=callback
+        url,
+        metadata,
+        kept,
+        redirect_handler=redirect,
+        callback_handler=callback,
+        client_metadata_url=metadata_url or None,
     )
     provider.context.token_expiry_time = kept.expires_at
+    kept.find_servers(provider.context)
     return provider
 
 
-def innermost_reason(error: BaseException) -> str:
-    """What went wrong, in the words of the innermost error."""
+async def want_json(request: "httpx2.Request") -> None:
+    """Ask for JSON where the SDK asks for nothing: GitHub gives its tokens as a form otherwise."""
+    request.headers.setdefault("Accept", "application/json")
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The error inside groups of errors that says what went wrong."""
     if isinstance(error, BaseExceptionGroup):
         grouped = cast("BaseExceptionGroup[BaseException]", error)
-        return innermost_reason(grouped.exceptions[0])
-    return str(error) or type(error).__name__
+        return innermost(grouped.exceptions[0])
+    return error

@@ -14,6 +14,9 @@ from agent_tui.messages import JsonObject, ToolSpec
 from agent_tui.tool_names import REMOTE_PREFIX
 from agent_tui.tools.server_spec import ALL_TOOLS, ToolPicks
 
+UNUSABLE: Final = "agent-tui/unusable"
+"""In the `_meta` of a tool, why our bridge cannot call it."""
+
 _MAX_TOOLS: Final = 128
 """The most tools of one server; OpenAI accepts no more in a whole request."""
 
@@ -21,6 +24,7 @@ _MAX_PROBLEMS = 50
 """The most unusable tools that are reported individually."""
 
 _MAX_NAME_CHARS = 64
+_MAX_REASON_CHARS = 200
 _MAX_DESCRIPTION_CHARS = 1_500
 _MAX_SCHEMA_CHARS = 12_000
 _MAX_DEPTH = 20
@@ -92,6 +96,9 @@ def _tool(server: str, item: JsonValue) -> RemoteTool:
     own_name, described = item.get("name"), item.get("description")
     if not isinstance(own_name, str) or not own_name.strip():
         raise ValueError("it has no name")
+    meta = item.get("_meta")
+    if isinstance(meta, dict) and UNUSABLE in meta:
+        raise ValueError(display_text(meta[UNUSABLE], _MAX_REASON_CHARS))
     match item.get("execution"):
         case {"taskSupport": "required"}:
             raise ValueError("it runs only as a task, which is not supported")

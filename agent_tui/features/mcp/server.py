@@ -6,8 +6,11 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
+
+from pydantic import JsonValue
 
 from agent_tui._version import __version__
 from agent_tui.config.addresses import address_problem
@@ -15,8 +18,9 @@ from agent_tui.errors import AgentTuiError, ToolError
 from agent_tui.features.mcp.connection import Connection, RequestFailed, ServerGone, ignore
 from agent_tui.features.mcp.elicitation import decline, elicitation
 from agent_tui.features.mcp.json_rpc import (
+    FROM_BRIDGE,
     PROTOCOL_VERSION,
-    UNSUPPORTED_VERSION,
+    STATELESS_VERSION,
     display_text,
     items_in,
 )
@@ -50,6 +54,9 @@ ServerState: TypeAlias = Literal["off", "not asked", "starting", "ready", "faile
 
 _CLIENT: Final[JsonObject] = {"name": "agent-tui", "version": __version__}
 _MAX_REASON_CHARS = 200
+_DISCOVERY_S = 10.0
+"""Seconds for an answer to ``server/discover``; servers of older versions may give none."""
+
 _MAX_FORMS = 10
 """The most forms in one call to a server without a handshake, as in the SDKs."""
 
@@ -125,7 +132,7 @@ async def running_process(
         url = fill(spec.url)
         if problem := address_problem(url):
             raise ToolError(f"The address of the MCP server {spec.name} {problem}.")
-        environ |= bridge_environ(url, headers)
+        environ |= bridge_environ(spec.name, url, headers)
         if (tokens := token_file(around.tokens, spec.name, url)).exists():
             environ["AGENT_TUI_MCP_TOKENS"] = str(tokens)
     own = filter(_may_be_secret, (*env.values(), *headers.values()))
@@ -139,9 +146,9 @@ async def running_process(
             await log.finish()
 
 
-def bridge_environ(url: str, headers: Mapping[str, str]) -> dict[str, str]:
+def bridge_environ(name: str, url: str, headers: Mapping[str, str]) -> dict[str, str]:
     """The environment that tells the bridge its server; arguments would be visible to all users."""
-    variables = {"AGENT_TUI_MCP_URL": url}
+    variables = {"AGENT_TUI_MCP_NAME": name, "AGENT_TUI_MCP_URL": url}
     for number, (name, value) in enumerate(headers.items()):
         variables[f"AGENT_TUI_MCP_HEADER_{number}"] = f"{name}: {value}"
     return variables
@@ -414,7 +421,13 @@ class McpServer:
         return f"{how}: {self._one_line(last)}" if last else _with_output(how, connection)
 
     async def _shake_hands(self, connection: Connection) -> None:
+        """Settle on a version: the one without a handshake first at an address, last for programs.
+
+        That is the order in the protocol's own SDKs: older programs may end at an unknown request.
+        """
         capabilities: JsonObject = {} if self._fill is None else {"elicitation": {}}
+        if self.spec.url and await self._discover(connection, capabilities):
+            return
         params: JsonObject = {
             "protocolVersion": PROTOCOL_VERSION,
             "capabilities": capabilities,
@@ -424,11 +437,29 @@ class McpServer:
             met = await connection.request("initialize", params, timeout_s=self.spec.timeout_s)
             await connection.tell("notifications/initialized")
         except RequestFailed as error:
-            if error.code != UNSUPPORTED_VERSION:
+            if error.code == FROM_BRIDGE or not await self._discover(connection, capabilities):
                 raise
-            connection.go_stateless(_CLIENT, capabilities)
-            met = await connection.request("server/discover", {}, timeout_s=self.spec.timeout_s)
+        else:
+            self.introduction = introduction(met)
+
+    async def _discover(self, connection: Connection, capabilities: JsonObject) -> bool:
+        """Whether the server speaks the version without a handshake; if so, it is used."""
+        connection.go_stateless(_CLIENT, capabilities)
+        timeout_s = min(self.spec.timeout_s, _DISCOVERY_S)
+        ask = partial(connection.request, "server/discover", {}, timeout_s=timeout_s)
+        try:
+            met = await ask()
+        except (ServerGone, TimeoutError):
+            met = {}
+        except RequestFailed as error:
+            if error.code == FROM_BRIDGE:
+                raise
+            met = await ask() if _is_listed(error.data, "supported") else {}
+        if not _is_listed(met, "supportedVersions"):
+            connection.meta = {}
+            return False
         self.introduction = introduction(met)
+        return True
 
     async def _list_tools(self, connection: Connection) -> None:
         self._resources = None
@@ -485,3 +516,9 @@ def _with_output(why: str, connection: Connection) -> str:
     """`why`, with the server's output that was not a message."""
     output = connection.unread_output
     return f"{why}; it wrote: {display_text(output, _MAX_REASON_CHARS)}" if output else why
+
+
+def _is_listed(given: JsonValue, key: str) -> bool:
+    """Whether the version without a handshake is in the list of versions at `key`."""
+    versions = given.get(key) if isinstance(given, dict) else None
+    return isinstance(versions, list) and STATELESS_VERSION in versions

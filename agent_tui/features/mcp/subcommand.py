@@ -3,35 +3,31 @@
 import argparse
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
-from urllib.parse import urlsplit
+from collections.abc import Mapping, Sequence
+from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
-from agent_tui.cli.browser import WAIT_S, Callback, listening_callback, show_page
+from agent_tui.cli.browser import show_page
 from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.folders import load_trust, present_folder
+from agent_tui.cli.key_store import read_key
 from agent_tui.cli.output import complain, write_json, write_text
 from agent_tui.cli.settings import user_config_path
 from agent_tui.config.loading import load_settings
 from agent_tui.config.specs import SettingSpec
 from agent_tui.config.user_file import UserConfigFile
 from agent_tui.errors import ConfigError, UsageError
-from agent_tui.features.mcp.oauth import innermost_reason, oauth_provider, token_file
+from agent_tui.features.mcp.login import log_in
+from agent_tui.features.mcp.oauth import Registration, token_file
 from agent_tui.features.mcp.services import server_files, tokens_folder
-from agent_tui.features.mcp.settings import McpServerSettings
+from agent_tui.features.mcp.settings import McpSection, McpServerSettings
 from agent_tui.features.mcp.sources import FoundServer, FoundServers, expand_variables
-from agent_tui.installation import install_command
 from agent_tui.messages import JsonObject
+from agent_tui.providers.keys import secret_variables
 from agent_tui.safe_text import safe_text
 from agent_tui.secret_text import has_key
-from agent_tui.tools.server_spec import name_problem
-
-if TYPE_CHECKING:  # takes a second to import, and the extra may be missing
-    from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
-
+from agent_tui.tools.server_spec import ServerSpec, name_problem
 
 _DESCRIPTION = """\
 Manage MCP servers: programs and URLs whose tools the model can call. Your
@@ -41,7 +37,9 @@ _ADD = """\
 examples:
   agent-tui mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
   agent-tui mcp add --env 'TOKEN=${TOKEN}' tracker -- tracker-mcp
-  agent-tui mcp add --url https://example.com/mcp --header Authorization=AUTH x"""
+  agent-tui mcp add --url https://example.com/mcp --header Authorization=AUTH x
+  agent-tui mcp add --url https://example.com/mcp --client-id 12.34 \
+    --client-secret CHAT_SECRET --callback-port 8123 chat"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -66,6 +64,22 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="HEADER=VARIABLE",
         dest="headers",
         help="HTTP header and the environment variable that holds its value; repeatable",
+    )
+    adding.add_argument(
+        "--client-id", default="", metavar="ID", help="id of agent-tui, registered there by you"
+    )
+    adding.add_argument(
+        "--client-secret",
+        default="",
+        metavar="VARIABLE",
+        help="environment variable that holds the secret of that id",
+    )
+    adding.add_argument(
+        "--callback-port",
+        type=int,
+        default=0,
+        metavar="PORT",
+        help="port on this machine that the browser returns to after a login",
     )
     adding.add_argument("name", metavar="NAME", help="name for the server")
     adding.add_argument(
@@ -160,7 +174,14 @@ def _add(arguments: argparse.Namespace) -> None:
         settings["env"] = dict(env)
     if headers := _pairs(arguments.headers, "--header"):
         settings["headers_env"] = dict(headers)
-    if any(has_key(text) for text in (*command, url, *env.values(), *headers.values())):
+    own: JsonObject = {
+        "client_id": cast(str, arguments.client_id),
+        "client_secret_env": cast(str, arguments.client_secret),
+        "callback_port": cast(int, arguments.callback_port),
+    }
+    settings |= {key: value for key, value in own.items() if value}
+    given = (arguments.client_id, arguments.client_secret)
+    if any(has_key(text) for text in (*command, url, *env.values(), *headers.values(), *given)):
         raise UsageError(
             "This looks like a key. Keys do not belong in config.toml.",
             "Put it in a variable: --env 'TOKEN=${TOKEN}', or --header Authorization=VARIABLE.",
@@ -169,8 +190,10 @@ def _add(arguments: argparse.Namespace) -> None:
         McpServerSettings.model_validate(settings)
     except ValidationError as error:
         why = "a server needs either a command after -- or a --url"
-        if url and not command:
-            why = error.errors()[0]["msg"].removeprefix("Value error, ")
+        if bool(url) != bool(command):
+            wrong = error.errors()[0]
+            names = (f"{name}: " for name in wrong["loc"])
+            why = "".join(names) + wrong["msg"].removeprefix("Value error, ")
         raise UsageError(f"{name}: {why}.", "See agent-tui mcp add --help.") from error
     file = UserConfigFile(user_config_path())
     file.set(_table(name), settings)
@@ -189,14 +212,33 @@ def _log_in_or_out(name: str, *, is_in: bool) -> None:
         )
     url = expand_variables(found.url, os.environ, ())
     tokens = token_file(tokens_folder(), name, url)
-    tokens.unlink(missing_ok=True)
     if not is_in:
+        tokens.unlink(missing_ok=True)
         write_text(f"Logged out of {name}.\n")
         return
-    asyncio.run(log_in(url, tokens, show_page))
-    if not tokens.exists():
-        raise UsageError(f"{name} did not ask for a login. Nothing was stored.")
-    write_text(f"Logged in to {name}.\n")
+    asyncio.run(log_in(url, tokens, show_page, registration_of(found)))
+    write_text(f"Logged in to {name}. If agent-tui runs: /mcp restart {name}\n")
+
+
+def registration_of(spec: ServerSpec) -> Registration:
+    """How the server knows agent-tui; the user's secrets are for their own servers alone.
+
+    Raises:
+        AgentTuiError: There is no secret, or it is a key of a model provider.
+    """
+    settings = load_settings(user_config_path(), os.environ).settings.of(McpSection).mcp
+    if spec.is_asked_about:
+        return Registration(metadata_url=settings.client_metadata_url)
+    server = settings.servers[spec.name]
+    variable = server.client_secret_env
+    secret = ""
+    if variable in secret_variables() or os.environ.get(variable):
+        secret = expand_variables(f"${{{variable}}}", os.environ, secret_variables())
+    elif variable:
+        secret = read_key(variable)
+    return Registration(
+        server.client_id, secret, settings.client_metadata_url, server.callback_port
+    )
 
 
 def _remove(name: str) -> None:
@@ -234,58 +276,3 @@ def _table(name: str) -> SettingSpec:
     """The settings table of the server `name`, for `UserConfigFile`."""
     key = ("mcp", "servers", name)
     return SettingSpec(key, "table", "", (), "", default=None, variable="")
-
-
-async def log_in(url: str, tokens: Path, show: Callable[[str], object]) -> None:
-    """Have the user grant access, and store the tokens.
-
-    Args:
-        url: The server's address.
-        tokens: The file to store them in. It must not exist: it could name a client with the port
-            of another login.
-        show: Opens a page for the user.
-
-    Raises:
-        UsageError: The login failed; says why.
-    """
-
-    async def redirect(page: str) -> None:
-        if urlsplit(page).scheme not in ("https", "http"):
-            raise UsageError(f"The server gave no login page that can be opened: {page[:100]}")
-        show(page)
-
-    try:
-        async with listening_callback() as callback, asyncio.timeout(WAIT_S):
-            await _connect(url, _provider(url, tokens, redirect, callback))
-    except ModuleNotFoundError as error:
-        raise UsageError("Logging in requires the package mcp.", install_command("mcp")) from error
-    except TimeoutError as error:
-        raise UsageError(f"The browser did not answer within {WAIT_S:g} s.") from error
-    except Exception as error:
-        raise UsageError(f"Login failed: {innermost_reason(error)}") from error
-
-
-def _provider(
-    url: str, tokens: Path, redirect: Callable[[str], Awaitable[None]], callback: Callback
-) -> "OAuthClientProvider":
-    from mcp.client.auth import AuthorizationCodeResult
-
-    async def code() -> "AuthorizationCodeResult":
-        brought = await callback.wait_for_values()
-        return AuthorizationCodeResult(
-            code=brought.get("code", ""), state=brought.get("state"), iss=brought.get("iss")
-        )
-
-    return oauth_provider(url, tokens, f"http://127.0.0.1:{callback.port}/callback", redirect, code)
-
-
-async def _connect(url: str, provider: "OAuthClientProvider") -> None:
-    import httpx2
-    from mcp import Client
-    from mcp.client.streamable_http import streamable_http_client
-
-    async with (
-        httpx2.AsyncClient(auth=provider) as client,
-        Client(streamable_http_client(url, http_client=client)),
-    ):
-        pass

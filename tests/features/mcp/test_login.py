@@ -1,6 +1,7 @@
 """Logging in to an MCP server, with an authorization server on loopback in place of a browser."""
 
 import json
+import socket
 import threading
 import urllib.request
 from importlib.util import find_spec
@@ -8,26 +9,46 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from agent_tui.errors import UsageError
-from agent_tui.features.mcp.oauth import token_file
-from agent_tui.features.mcp.subcommand import log_in
+from agent_tui.errors import ToolError, UsageError
+from agent_tui.features.mcp.login import log_in
+from agent_tui.features.mcp.oauth import Registration, join_scopes, token_file
+from agent_tui.features.mcp.toolbox import CombinedToolbox
+from agent_tui.tools.registry import default_toolbox
 from tests.features.mcp.conftest import stage  # noqa: F401 - a fixture
 from tests.support.mcp_http_server import McpHttpServer
 
 pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="needs the extra mcp")
 
 
-def allowing(code: str = "code-1"):
-    """A person who allows it: their browser is sent back with `code`."""
+PAGE = "https://me.invalid/agent-tui.json"
 
-    def show(page: str) -> None:
+
+class Browser:
+    """A person who allows it: their browser is sent back with `brought`."""
+
+    def __init__(self, **brought: str) -> None:
+        self._brought = brought or {"code": "code-1"}
+        self.asked: list[dict[str, str]] = []
+
+    def show(self, page: str) -> None:
         asked = {key: values[0] for key, values in parse_qs(urlsplit(page).query).items()}
+        self.asked.append(asked)
         assert asked["code_challenge_method"] == "S256"
-        back = f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
+        query = urlencode({**self._brought, "state": asked["state"]})
+        back = f"{asked['redirect_uri']}?{query}"
         threading.Thread(target=urllib.request.urlopen, args=(back,)).start()
 
-    return show
+
+def allowing(code: str = "code-1"):
+    return Browser(code=code).show
+
+
+async def echo(stage) -> str:  # noqa: F811
+    box = CombinedToolbox(default_toolbox(), stage.hub)
+    return (await box.prepare("mcp__srv__echo", {"text": "hi"}, stage.context()).run()).for_model
 
 
 @pytest.mark.thorough
@@ -36,7 +57,7 @@ async def test_what_logging_in_gives_is_kept_and_sent(stage):  # noqa: F811
         far.wants_login = True
         stage.add(argv=(), url=far.url)
         await stage.take_up()
-        assert "agent-tui mcp login NAME" in stage.hub.servers[0].why
+        assert "agent-tui mcp login srv" in stage.hub.servers[0].why
         tokens = token_file(stage.folder / "tokens", "srv", far.url)
         await log_in(far.url, tokens, allowing())
         assert tokens.stat().st_mode & 0o777 == 0o600
@@ -72,7 +93,7 @@ async def test_a_login_that_fails_is_said_and_keeps_no_token(tmp_path: Path):
         tokens = tmp_path / "tokens.json"
         with pytest.raises(UsageError, match="Login failed"):
             await log_in(far.url, tokens, allowing("code-2"))
-        assert "tokens" not in json.loads(tokens.read_text())
+        assert not tokens.exists()
 
 
 async def test_a_login_that_ended_for_good_is_said_and_no_page_opened(stage):  # noqa: F811
@@ -85,6 +106,164 @@ async def test_a_login_that_ended_for_good_is_said_and_no_page_opened(stage):  #
         tokens.write_text(json.dumps(kept))
         stage.add(argv=(), url=far.url)
         await stage.take_up()
-        assert "agent-tui mcp login NAME" in stage.hub.servers[0].why
+        assert "agent-tui mcp login srv" in stage.hub.servers[0].why
         assert len(far.grants) == 1
         await stage.hub.aclose()
+
+
+@pytest.mark.parametrize(
+    ("ways", "secret", "sent"),
+    [
+        ([], "s3cret+1", ["Basic bWluZTpzM2NyZXQlMkIx"]),
+        (["client_secret_post"], "s3cret+1", [""]),
+        (["none"], "", [""]),
+    ],
+)
+async def test_a_server_that_registers_nobody_is_used_with_an_id_of_ones_own(
+    tmp_path: Path, ways, secret, sent
+):
+    with McpHttpServer() as far:
+        far.wants_login, far.registers, far.ways_to_send_secret = True, False, ways
+        browser = Browser()
+        await log_in(far.url, tmp_path / "t.json", browser.show, Registration("mine", secret))
+    (asked,) = browser.asked
+    assert asked["client_id"] == "mine"
+    assert asked["redirect_uri"].startswith("http://localhost:")
+    assert far.sent_secrets == sent
+    assert far.accepted == ["application/json"]
+    assert far.grants[0].get("client_secret", "") == (secret if ways and secret else "")
+
+
+@pytest.mark.parametrize(("reads_pages", "client_id"), [(True, PAGE), (False, "client-1")])
+async def test_a_page_about_us_is_the_id_where_the_server_reads_pages(
+    tmp_path: Path, reads_pages, client_id
+):
+    with McpHttpServer() as far:
+        far.wants_login, far.reads_pages = True, reads_pages
+        browser = Browser()
+        own = Registration(metadata_url=PAGE)
+        await log_in(far.url, tmp_path / "t.json", browser.show, own)
+    assert browser.asked[0]["client_id"] == client_id
+
+
+async def test_without_such_an_id_one_is_told_to_register(tmp_path: Path):
+    with McpHttpServer() as far:
+        far.wants_login, far.registers = True, False
+        with pytest.raises(UsageError, match="does not let agent-tui register itself"):
+            await log_in(far.url, tmp_path / "t.json", allowing())
+
+
+async def test_the_port_that_was_registered_is_used_or_named(tmp_path: Path):
+    with McpHttpServer() as far, socket.socket() as taken:
+        far.wants_login = True
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        own = Registration("mine", callback_port=port)
+        with pytest.raises(UsageError, match=f"port {port} cannot be used"):
+            await log_in(far.url, tmp_path / "t.json", allowing(), own)
+        taken.close()
+        browser = Browser()
+        await log_in(far.url, tmp_path / "t.json", browser.show, own)
+    assert browser.asked[0]["redirect_uri"] == f"http://localhost:{port}/callback"
+
+
+@pytest.mark.parametrize("needs_login", [b"tools/list", b""])
+async def test_a_login_may_be_asked_for_late_and_is_kept_whatever_follows(
+    tmp_path: Path, needs_login
+):
+    with McpHttpServer() as far:
+        far.wants_login, far.needs_login = True, needs_login
+        far.refusal = 0 if needs_login else 500
+        await log_in(far.url, tmp_path / "t.json", allowing())
+    assert "tokens" in json.loads((tmp_path / "t.json").read_text())
+
+
+async def test_a_server_that_asks_for_no_login_is_said(tmp_path: Path):
+    with McpHttpServer() as far, pytest.raises(UsageError, match="did not ask for a login"):
+        await log_in(far.url, tmp_path / "t.json", allowing(), Registration("mine", "s3cret"))
+    assert not (tmp_path / "t.json").exists()
+
+
+async def test_a_server_out_of_reach_is_named(tmp_path: Path):
+    with McpHttpServer() as far:
+        url = far.url
+    with pytest.raises(UsageError, match=r"Login failed: no connection to 127\.0\.0\.1: "):
+        await log_in(url, tmp_path / "t.json", allowing())
+
+
+async def test_the_servers_no_is_said_and_the_older_login_kept(tmp_path: Path):
+    with McpHttpServer() as far:
+        far.wants_login = True
+        tokens = tmp_path / "t.json"
+        await log_in(far.url, tokens, allowing())
+        before = tokens.read_bytes()
+        no = Browser(error="access_denied", error_description="Ask your\x1b[31m admin.")
+        with pytest.raises(UsageError, match=r"did not grant access: Ask your admin\."):
+            await log_in(far.url, tokens, no.show)
+        assert tokens.read_bytes() == before
+
+
+async def test_no_secret_is_in_what_is_said_of_a_login_that_fails(tmp_path: Path, caplog):
+    with McpHttpServer() as far:
+        far.wants_login, far.registers, far.echoes = True, False, True
+        far.ways_to_send_secret = ["client_secret_post"]
+        own = Registration("mine", "s3cret-of-mine")
+        with pytest.raises(UsageError, match=r"Login failed.*client_secret=") as told:
+            await log_in(far.url, tmp_path / "t.json", allowing("code-2"), own)
+    assert "s3cret-of-mine" not in str(told.value) + caplog.text
+    assert "s3cret-of-mine" not in repr(own)
+
+
+async def test_a_right_that_a_call_lacks_is_asked_for_at_the_next_login(stage):  # noqa: F811
+    with McpHttpServer() as far:
+        far.wants_login = True
+        tokens = token_file(stage.folder / "tokens", "srv", far.url)
+        await log_in(far.url, tokens, allowing())
+        kept = json.loads(tokens.read_text())
+        kept["tokens"]["scope"] = "files:read"
+        tokens.write_text(json.dumps(kept))
+        stage.add(argv=(), url=far.url)
+        await stage.take_up()
+        far.lacking_scope = "files:write"
+        again = "log in again with agent-tui mcp login srv: it wants the scope files:write"
+        with pytest.raises(ToolError, match=again):
+            await echo(stage)
+        assert stage.hub.servers[0].state == "ready"
+        browser = Browser()
+        await log_in(far.url, tokens, browser.show)
+        assert browser.asked[0]["scope"] == "files:read files:write"
+        far.lacking_scope = ""
+        assert json.loads(await echo(stage)) == {"text": "hi"}
+        browser = Browser()
+        await log_in(far.url, tokens, browser.show)
+        assert "scope" not in browser.asked[0]
+        await stage.hub.aclose()
+
+
+async def test_a_token_that_is_refused_before_its_time_is_renewed(stage):  # noqa: F811
+    with McpHttpServer() as far:
+        far.wants_login = True
+        tokens = token_file(stage.folder / "tokens", "srv", far.url)
+        await log_in(far.url, tokens, allowing())
+        stage.add(argv=(), url=far.url)
+        await stage.take_up()
+        far.new_token, far.tokens = "token-3", {"token-3"}
+        assert json.loads(await echo(stage)) == {"text": "hi"}
+        assert far.accepted[-1] == "application/json"
+        assert [grant["grant_type"] for grant in far.grants] == [
+            "authorization_code",
+            "refresh_token",
+        ]
+        far.tokens = set()
+        with pytest.raises(ToolError, match="agent-tui mcp login srv"):
+            await echo(stage)
+        await stage.hub.aclose()
+
+
+@given(st.text("ab \t"), st.text("ab \t"))
+def test_joined_scopes_are_those_of_both_each_once(first: str, second: str):
+    joined = join_scopes(first, second).split(" ") if first.strip() + second.strip() else []
+    assert set(joined) == {*first.split(), *second.split()}
+    assert len(joined) == len(set(joined))
+    assert join_scopes(join_scopes(first, second), second) == join_scopes(first, second)

@@ -1,0 +1,177 @@
+"""Logs in to an MCP server at an address: the user grants access in a browser."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from agent_tui.atomic_files import replace_private_file
+from agent_tui.cli.browser import WAIT_S, Callback, listening_callback
+from agent_tui.errors import UsageError
+from agent_tui.features.mcp.json_rpc import display_text
+from agent_tui.features.mcp.oauth import (
+    SELF_REGISTERED,
+    Registration,
+    TokenFile,
+    innermost,
+    join_scopes,
+    oauth_provider,
+    want_json,
+)
+from agent_tui.installation import install_command
+from agent_tui.secret_text import mask_secrets
+
+if TYPE_CHECKING:  # takes a second to import, and the extra may be missing
+    from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+    from mcp.client.auth.oauth2 import OAuthContext
+
+_MAX_REASON_CHARS: Final = 300
+
+
+async def log_in(
+    url: str,
+    tokens: Path,
+    show: Callable[[str], object],
+    registration: Registration = SELF_REGISTERED,
+) -> None:
+    """Have the user grant access, and store the tokens; a login that fails changes nothing.
+
+    Args:
+        url: The server's address.
+        tokens: The file to store them in. It may hold an older login, and what that one lacks.
+        show: Opens a page for the user.
+        registration: How the server knows us.
+
+    Raises:
+        UsageError: The login failed, or the server asks for none; says why.
+    """
+    try:
+        async with AsyncExitStack() as stack:
+            new = Path(stack.enter_context(TemporaryDirectory())) / "login.json"
+            callback = await stack.enter_async_context(
+                listening_callback(registration.callback_port)
+            )
+            await stack.enter_async_context(asyncio.timeout(WAIT_S))
+            dialog = _Dialog(new, show, callback, registration, TokenFile(tokens).wanted_scope)
+            await dialog.hold(url)
+            if await TokenFile(new).get_tokens() is None:
+                raise UsageError("The server did not ask for a login. Nothing was stored.")
+            replace_private_file(tokens, new.read_text())
+    except ModuleNotFoundError as error:
+        raise UsageError("Logging in requires the package mcp.", install_command("mcp")) from error
+    except TimeoutError as error:
+        raise UsageError(f"The browser did not answer within {WAIT_S:g} s.") from error
+    except Exception as error:
+        raise _in_words(innermost(error), registration) from error
+
+
+def _in_words(error: BaseException, registration: Registration) -> UsageError:
+    import httpx2
+    from mcp.client.auth import OAuthRegistrationError
+
+    if isinstance(error, UsageError):
+        return error
+    why = mask_secrets(str(error) or type(error).__name__, filter(None, (registration.secret,)))
+    why = display_text(why, _MAX_REASON_CHARS)
+    if isinstance(error, OAuthRegistrationError):
+        return UsageError(
+            f"The server does not let agent-tui register itself: {why.removesuffix('.')}.",
+            "Register it there yourself, and set the server's client_id, client_secret_env and "
+            "callback_port in config.toml.",
+        )
+    if isinstance(error, httpx2.TransportError):
+        why = f"no connection to {error.request.url.host}: {why}"
+    return UsageError(f"Login failed: {why}")
+
+
+class _Dialog:
+    """One login: what the SDK's client asks of us meanwhile."""
+
+    def __init__(
+        self,
+        new: Path,
+        show: Callable[[str], object],
+        callback: Callback,
+        registration: Registration,
+        scope: str,
+    ) -> None:
+        self._new = new
+        self._kept = TokenFile(new)
+        self._show = show
+        self._callback = callback
+        self._registration = registration
+        self._scope = scope
+
+    async def hold(self, url: str) -> None:
+        """Use the server until it has given tokens; they and its registration are in the file."""
+        import httpx2
+        from mcp import Client
+        from mcp.client.streamable_http import streamable_http_client
+
+        # It reports each error with what the server said; the user reads ours, without secrets.
+        logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)
+
+        async def redirect(page: str) -> None:
+            await self._open(page, provider)
+
+        own = self._registration
+        redirect_uri = own.callback_url(self._callback.port)
+        provider = oauth_provider(
+            url, self._new, redirect_uri, redirect, self._code, own.metadata_url
+        )
+        if own.client_id:
+            await self._kept.set_client_info(own.client_info(redirect_uri))
+        try:
+            async with (
+                httpx2.AsyncClient(auth=provider, event_hooks={"request": [want_json]}) as client,
+                Client(streamable_http_client(url, http_client=client)) as session,
+            ):
+                await session.list_tools()  # some servers ask for a login only here
+        except Exception:
+            if await self._kept.get_tokens() is None:
+                raise  # later errors are not the login's
+        self._kept.keep_servers(provider.context)
+
+    async def _open(self, page: str, provider: "OAuthClientProvider") -> None:
+        if urlsplit(page).scheme not in ("https", "http"):
+            raise UsageError(f"The server gave no login page that can be opened: {page[:100]}")
+        context = provider.context
+        if self._registration.client_id and context.client_info is not None:
+            client = context.client_info
+            client.token_endpoint_auth_method = self._way_to_send_the_secret(context)
+            await self._kept.set_client_info(client)
+        if self._scope:
+            page = _with_scope(page, self._scope)
+        self._show(page)
+
+    def _way_to_send_the_secret(self, context: "OAuthContext") -> str:
+        """Of the ways that the login server takes, ``Basic`` first (RFC 8414, section 2)."""
+        if not self._registration.secret:
+            return "none"
+        metadata = context.oauth_metadata
+        ways = metadata.token_endpoint_auth_methods_supported if metadata else None
+        is_basic = not ways or "client_secret_basic" in ways
+        return "client_secret_basic" if is_basic else "client_secret_post"
+
+    async def _code(self) -> "AuthorizationCodeResult":
+        from mcp.client.auth import AuthorizationCodeResult
+
+        brought = await self._callback.wait_for_values()
+        if error := brought.get("error"):
+            why = display_text(brought.get("error_description") or error, _MAX_REASON_CHARS)
+            raise UsageError(f"The server did not grant access: {why}")
+        return AuthorizationCodeResult(
+            code=brought.get("code", ""), state=brought.get("state"), iss=brought.get("iss")
+        )
+
+
+def _with_scope(page: str, scope: str) -> str:
+    """`page` asking for the rights in `scope`, too."""
+    parts = urlsplit(page)
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    query["scope"] = join_scopes(query.get("scope", ""), scope)
+    return parts._replace(query=urlencode(query)).geturl()
