@@ -100,8 +100,8 @@ class Feature(NamedTuple):
 
     The features of plugins have no `options`, `options_module`, `around`, `completions`,
     `shell_answer`, `front`, `wires`, `caller`, `local_models`, `server_kinds`, `accounts`,
-    `key_pages`, `adapters`, `settings`, `pickers` and `prompt_modes`: these are used before plugins
-    are loaded. Nor have they `tool_servers`, a `sandbox` or `command_finders`.
+    `key_pages`, `adapters`, `spend_limits`, `settings`, `pickers` and `prompt_modes`: these are
+    used before plugins are loaded. Nor have they `tool_servers`, a `sandbox` or `command_finders`.
 
     A named tuple, because every start makes all of them: a dataclass takes 3 ms to make.
 
@@ -143,6 +143,8 @@ class Feature(NamedTuple):
         key_pages: Pages where the user allows a new key: a `KeyPage` each (there, too).
         adapters: Functions that make an `Adapter` of requests to models (``providers/access.py``)
             from what tells the facts about a model.
+        spend_limits: Functions that make a `SpendLimit` (``providers/spend_limits.py``) of what requests
+            cost, from the `Settings`.
         settings: A class whose fields join `Settings`. `Settings.of` returns it.
         pickers: Screens to pick from, by the class of the `Pickable`: functions of it and of the
             screen's front (``ui/front.py``).
@@ -178,6 +180,7 @@ class Feature(NamedTuple):
     accounts: tuple[str, ...] = ()
     key_pages: tuple[str, ...] = ()
     adapters: tuple[str, ...] = ()
+    spend_limits: tuple[str, ...] = ()
     settings: str = ""
     pickers: Mapping[str, str] = MappingProxyType({})
     prompt_modes: tuple[str, ...] = ()

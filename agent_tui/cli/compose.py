@@ -56,8 +56,8 @@ from agent_tui.permissions.trust import FolderTrust
 from agent_tui.providers.access import NO_MODEL, ModelAccess, first_model, open_models
 from agent_tui.providers.base import LOCAL, ModelRef
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.limits import Budget
 from agent_tui.providers.log_file import fault_reporter
+from agent_tui.providers.spend_limits import Budget, why_unpriced
 from agent_tui.safe_paths import real_path
 from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.log import SessionLog
@@ -192,7 +192,7 @@ def compose(
         model, model_problem = first_model(
             models.catalog, is_named=arguments.model is not None, is_local=arguments.is_local
         )
-    if model != NO_MODEL and (why := budget.refusal(model, models.catalog.info(model))):
+    if model != NO_MODEL and (why := why_unpriced(budget, model, models.catalog.info(model))):
         raise UsageError(why, "Choose another model, or start without --max-cost.")
 
     store = SessionStore(root, settings.durability, plugins.of(IMPORTERS))

@@ -27,10 +27,10 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.limits import Budget, BudgetSpent
 from agent_tui.providers.local_models import own_local_models
 from agent_tui.providers.registry import ModelProvider, providers_with
 from agent_tui.providers.silence import SilenceLimits
+from agent_tui.providers.spend_limits import Budget, SpendLimit, check_limits
 
 _NAMES_IMAGES = re.compile(r"\b(?:image|picture|vision|multi-?modal|media.type)", re.IGNORECASE)
 _UNSEEN: Final = "[Image omitted: this model is not known to accept images.]"
@@ -133,16 +133,22 @@ def _brought_adapters(info: Callable[[ModelRef], ModelInfo]) -> Iterator[Adapter
         yield cast("Callable[[Callable[[ModelRef], ModelInfo]], Adapter]", load_object(name))(info)
 
 
+def _brought_limits(settings: Settings) -> Iterator[SpendLimit]:
+    """Those of features."""
+    for name in (name for feature in own_features() for name in feature.spend_limits):
+        yield cast("Callable[[Settings], SpendLimit]", load_object(name))(settings)
+
+
 class AdaptingProvider:
     """Adapts requests and replies, and counts their cost.
 
-    If an adapter learns from a refusal, the rewritten request is sent again. The budget never stops
+    If an adapter learns from a refusal, the rewritten request is sent again. A limit never stops
     a request in progress: the last one may exceed the limit.
 
     Args:
         inner: The provider that sends the requests.
         info: Returns what is known of a model.
-        budget: What may be spent; None for no limit.
+        spend_limits: What may be spent.
         ways: Those of whoever reads the errors.
     """
 
@@ -150,12 +156,12 @@ class AdaptingProvider:
         self,
         inner: Provider,
         info: Callable[[ModelRef], ModelInfo],
-        budget: Budget | None = None,
+        *spend_limits: SpendLimit,
         ways: Ways = IN_CHAT,
     ) -> None:
         self._inner = inner
         self._info = info
-        self._budget = budget or Budget()
+        self.spend_limits = spend_limits
         self._ways = ways
         self._adapters: tuple[Adapter, ...] = (*_brought_adapters(info), Pictures(info))
 
@@ -203,8 +209,10 @@ class AdaptingProvider:
         return request
 
     async def _stream_and_pay(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        if why := self._budget.refusal(request.model, self._info(request.model)):
-            raise BudgetSpent(why)
+        limits = [limit for limit in self.spend_limits if limit.is_set]
+        if limits:
+            info = self._info(request.model)
+            await asyncio.to_thread(check_limits, limits, request.model, info)
         cost_usd = 0.0
         try:
             async with aclosing(self._inner.stream(request)) as chunks:
@@ -213,7 +221,8 @@ class AdaptingProvider:
                         cost_usd = chunk.usage.cost.total
                     yield chunk
         finally:
-            self._budget.spent_usd += cost_usd
+            for limit in self.spend_limits:
+                limit.pay(cost_usd)
 
 
 NO_MODEL = ModelRef("")
@@ -306,7 +315,8 @@ def open_models(
     catalog = ModelCatalog(settings, environ, local=local, own=own)
     built = {name: provider.build(environ) for name, provider in own.items()}
     built[LOCAL] = local.serve(host, keys)
-    provider = AdaptingProvider(RoutedProvider(host, built), catalog.info, budget, ways)
+    limits = (budget or Budget(), *_brought_limits(settings))
+    provider = AdaptingProvider(RoutedProvider(host, built), catalog.info, *limits, ways=ways)
     return ModelAccess(provider, host, catalog, settings, environ, ways)
 
 
