@@ -143,8 +143,8 @@ class Feature(NamedTuple):
         key_pages: Pages where the user allows a new key: a `KeyPage` each (there, too).
         adapters: Functions that make an `Adapter` of requests to models (``providers/access.py``)
             from what tells the facts about a model.
-        spend_limits: Functions that make a `SpendLimit` (``providers/spend_limits.py``) of what requests
-            cost, from the `Settings`.
+        spend_limits: Functions that make a limit on what requests cost from the `Settings`: a
+            `SpendLimit` each (``providers/spend_limits.py``).
         settings: A class whose fields join `Settings`. `Settings.of` returns it.
         pickers: Screens to pick from, by the class of the `Pickable`: functions of it and of the
             screen's front (``ui/front.py``).

@@ -44,6 +44,7 @@ StatusField: TypeAlias = Literal[
     "mouse",
     "command",
     "totals",
+    "plan",
     "name",
 ]
 HookEvent: TypeAlias = Literal[

@@ -28,6 +28,7 @@ from agent_tui.providers.base import (
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.local_models import own_local_models
+from agent_tui.providers.rate_limits import RateLimit, rate_limits
 from agent_tui.providers.registry import ModelProvider, providers_with
 from agent_tui.providers.silence import SilenceLimits
 from agent_tui.providers.spend_limits import Budget, SpendLimit, check_limits
@@ -195,6 +196,10 @@ class AdaptingProvider:
         if isinstance(self._inner, PrefillingProvider):
             await self._inner.prefill(self._adapt(request))
 
+    def rate_limits(self, model: ModelRef) -> Sequence[RateLimit]:
+        """See `StatesLimits.rate_limits`."""
+        return rate_limits(self._inner, model)
+
     async def warm(self, model: ModelRef) -> None:
         """See `Provider.warm`."""
         await self._inner.warm(model)
@@ -250,6 +255,10 @@ class RoutedProvider:
         provider = self._provider_of(request.model)
         if isinstance(provider, PrefillingProvider):
             await provider.prefill(request)
+
+    def rate_limits(self, model: ModelRef) -> Sequence[RateLimit]:
+        """See `StatesLimits.rate_limits`."""
+        return rate_limits(self._provider_of(model), model)
 
     async def warm(self, model: ModelRef) -> None:
         """See `ProviderHost.warm`; others need no process, or load on the first request."""

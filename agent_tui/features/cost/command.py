@@ -1,14 +1,16 @@
 """``/cost``: the tokens and dollars of the session, and what broke the provider's cache."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from agent_tui.agent.session.spending import Spending, Spent, spending_of
 from agent_tui.agent.turn.request_watch import CacheBreak
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.short_words import count_text
+from agent_tui.durations import clock_time
 from agent_tui.events import TotalsChanged
 from agent_tui.providers.base import ModelRef
+from agent_tui.providers.rate_limits import RateLimit, rate_limits
 from agent_tui.providers.spend_limits import has_price
 
 _CACHE = "cache"
@@ -31,14 +33,13 @@ async def cost(front: Front, argument: str) -> None:
         ref = ModelRef(name)
         return has_price(ref, front.services.models.info(ref))
 
-    spending = spending_of(runtime.conversation.log)
-    front.say(
-        "\n".join(
-            cost_lines(
-                spending, runtime.conversation.totals, runtime.conversation.model.name, is_priced
-            )
-        )
+    conversation = runtime.conversation
+    spending, model = spending_of(conversation.log), conversation.model
+    lines = cost_lines(spending, conversation.totals, model.name, is_priced)
+    lines += limit_lines(
+        rate_limits(runtime.services.provider, model), runtime.services.wall_clock()
     )
+    front.say("\n".join(lines))
 
 
 def cost_lines(
@@ -90,6 +91,20 @@ def cost_lines(
     if whole.has_estimates:
         lines.append("Some token counts are estimates: the provider sent none.")
     return lines
+
+
+def limit_lines(limits: Sequence[RateLimit], now_s: float) -> Iterator[str]:
+    """Yield what is left of each limit that the provider stated, and when it resets.
+
+    Args:
+        limits: The limits.
+        now_s: The present time, in seconds since 1970.
+    """
+    if limits:
+        yield "Left of the provider's limits, as of its last response:"
+    for limit in limits:
+        reset = f", resets at {clock_time(limit.resets_at, now_s)}" if limit.resets_at else ""
+        yield f"  {limit.name}: {limit.left_percent}%{reset}"
 
 
 def break_lines(breaks: Sequence[CacheBreak], requests: int) -> list[str]:

@@ -1,10 +1,13 @@
-"""When a limit resets, as a refused response states it in its headers, its body or its text."""
+"""Limits and when they reset, as a response states it in its headers, its body or its text."""
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, TypeGuard
+
+from agent_tui.providers.rate_limits import RateLimit
 
 _LONGEST_S: Final = 366 * 86_400.0
 """What is later than this is a misread number."""
@@ -107,22 +110,94 @@ def _is_time(name: str) -> bool:
     return "limit" not in name and "percent" not in name
 
 
-def _resets_of_spent_limits(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]:
+def _resets_of_spent_limits(fields: Mapping[str, str], now: datetime) -> Iterator[float | None]:
     """Yield the seconds to the reset of each limit that is used up."""
-    for name, value in headers.items():
+    for limit in _limits_in(fields, now):
+        if limit.is_spent:
+            yield limit.reset_s
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """One limit in headers: its name there, and the seconds to its reset, if they can be read."""
+
+    name: str
+    left: float | None
+    is_spent: bool
+    reset_s: float | None
+
+
+def _limits_in(fields: Mapping[str, str], now: datetime) -> Iterator[_Limit]:
+    """Yield each limit whose reset `fields` state."""
+    for name, value in fields.items():
         before, is_reset, after = name.partition("reset")
         if not is_reset or "overage" in name:
             continue
-        percent = _NUMBER.fullmatch(headers.get(f"{before}used-percent", ""))
-        if (
-            (
-                _NUMBER.fullmatch(left := headers.get(f"{before}remaining{after}", ""))
-                and float(left) == 0
-            )
-            or headers.get(f"{before}status{after}") == "rejected"
-            or (percent is not None and float(percent[0]) >= 100)
-        ):
-            yield _seconds(name, value, now)
+        after = after.removeprefix("s")
+        left = _number_in(fields, f"{before}remaining{after}")
+        most = _number_in(fields, f"{before}limit{after}")
+        percent = _number_in(fields, f"{before}used-percent")
+        used = _number_in(fields, f"{before}utilization{after}")
+        if percent is not None:
+            used = percent / 100
+        share = 1 - used if used is not None else left / most if left is not None and most else None
+        yield _Limit(
+            f"{before.removesuffix('-')}{'' if percent is not None else after}",
+            None if share is None else min(max(share, 0.0), 1.0),
+            left == 0
+            or (percent is not None and percent >= 100)
+            or fields.get(f"{before}status{after}") == "rejected",
+            _seconds(name, value, now),
+        )
+
+
+def _window_name(seconds: float) -> str:
+    """``5h``, ``7d``: the time that a limit is for."""
+    days, hours = seconds / _UNIT_S["d"], seconds / _UNIT_S["h"]
+    return f"{days:g}d" if days >= 2 else f"{hours:g}h"
+
+
+def _number_in(fields: Mapping[str, str], name: str) -> float | None:
+    return float(found[0]) if (found := _NUMBER.fullmatch(fields.get(name, ""))) else None
+
+
+_PREFIX: Final = re.compile(r"(?:x|anthropic)-(?:ratelimit|codex)-?(?:unified-?)?")
+_SLOT: Final = re.compile(r"-?(?:primary|secondary)$")
+_WINDOW: Final = re.compile(r"(\d+)([hd])")
+_MOST_NAME_CHARS: Final = 40
+_MOST_LIMITS: Final = 16
+
+
+def limits_stated(headers: Mapping[str, str], now: datetime) -> tuple[RateLimit, ...]:
+    """The limits that a response states, with the share that is left of each.
+
+    ``anthropic-ratelimit-X-{limit,remaining,reset}`` for requests and tokens
+    (docs.claude.com/en/api/rate-limits), ``anthropic-ratelimit-unified-5h-{utilization,reset}`` and
+    ``-7d-`` for subscriptions (github.com/anthropics/claude-code/issues/12829),
+    ``x-ratelimit-{limit,remaining,reset}-X`` (platform.openai.com/docs/guides/rate-limits; Groq,
+    xAI and others do the same), and ``x-codex-{primary,secondary}-{used-percent,window-minutes,
+    reset-at}`` for ChatGPT plans (github.com/openai/codex, ``codex-api/src/rate_limits.rs``).
+
+    Args:
+        headers: Response headers by lower-case name.
+        now: The present time, with its time zone.
+    """
+    found: dict[str, RateLimit] = {}
+    for limit in _limits_in(headers, now):
+        if limit.left is None:
+            continue
+        name = _PREFIX.sub("", limit.name)
+        window_s = 60 * (_number_in(headers, f"{limit.name}-window-minutes") or 0.0)
+        if window := _WINDOW.fullmatch(name):
+            window_s = float(window[1]) * _UNIT_S[window[2]]
+        elif 0 < window_s <= _LONGEST_S:  # of one model, if its name comes first
+            name = f"{_SLOT.sub('', name)} {_window_name(window_s)}"
+        name = name.replace("-", " ").strip()[:_MOST_NAME_CHARS]
+        reset_at = None if limit.reset_s is None else now.timestamp() + limit.reset_s
+        if len(found) < _MOST_LIMITS:
+            known_s = window_s if window_s <= _LONGEST_S else 0.0
+            found[name] = RateLimit(name or "requests", limit.left, reset_at, known_s)
+    return tuple(found.values())
 
 
 def _seconds(name: str, value: str, now: datetime) -> float | None:
