@@ -100,8 +100,9 @@ class Feature(NamedTuple):
 
     The features of plugins have no `options`, `options_module`, `around`, `completions`,
     `shell_answer`, `front`, `wires`, `caller`, `local_models`, `server_kinds`, `accounts`,
-    `key_pages`, `adapters`, `spend_limits`, `settings`, `pickers` and `prompt_modes`: these are
-    used before plugins are loaded. Nor have they `tool_servers`, a `sandbox` or `command_finders`.
+    `account_switch`, `key_pages`, `adapters`, `spend_limits`, `settings`, `pickers` and
+    `prompt_modes`: these are used before plugins are loaded. Nor have they `tool_servers`, a
+    `sandbox` or `command_finders`.
 
     A named tuple, because every start makes all of them: a dataclass takes 3 ms to make.
 
@@ -140,6 +141,8 @@ class Feature(NamedTuple):
             (``providers/servers/kinds.py``).
         accounts: Accounts to sign in to instead of a key: an `Account` each
             (``providers/accounts.py``).
+        account_switch: Makes the `AccountSwitch` (there, too), from the `Settings` and the
+            environment.
         key_pages: Pages where the user allows a new key: a `KeyPage` each (there, too).
         adapters: Functions that make an `Adapter` of requests to models (``providers/access.py``)
             from what tells the facts about a model.
@@ -178,6 +181,7 @@ class Feature(NamedTuple):
     local_models: str = ""
     server_kinds: tuple[str, ...] = ()
     accounts: tuple[str, ...] = ()
+    account_switch: str = ""
     key_pages: tuple[str, ...] = ()
     adapters: tuple[str, ...] = ()
     spend_limits: tuple[str, ...] = ()

@@ -13,9 +13,11 @@ from agent_tui.agent.turn.user_message import NewMessage
 from agent_tui.events import AgentEvent, CompactionFinished, CompactionReason, Notice
 from agent_tui.feature import Feature, load_object
 from agent_tui.messages import JsonObject, ToolCall, ToolSpec
+from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import SessionChain
 from agent_tui.tools.base import Ability, Toolbox, ToolOutput
+from agent_tui.tools.form import Elicitation
 from agent_tui.tools.other_tools import gather_seldom_tools
 
 
@@ -47,7 +49,14 @@ class Host(Protocol):
 
     @property
     def can_fill_forms(self) -> bool:
-        """Whether somebody can fill a form that a tool shows."""
+        """Whether somebody can fill a form."""
+        ...
+
+    async def fill_form(self, form: Elicitation) -> JsonObject:
+        """Have the user fill `form`, once what happened before is shown; the answer as MCP has it.
+
+        A form that is cancelled disappears.
+        """
         ...
 
     def make_turn(self, emit: Emit) -> RunsTurn:
@@ -112,6 +121,19 @@ class CallAnswer:
     doubt: str = ""
     arguments: JsonObject | None = None
     remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitAnswer:
+    """What a part says about a limit that is reached.
+
+    Attributes:
+        is_over: Whether the request can be sent again now.
+        advice: How the user can continue; the turn then ends instead of waiting.
+    """
+
+    is_over: bool = False
+    advice: str = ""
 
 
 class ProgramQuestion(NamedTuple):
@@ -211,6 +233,18 @@ class Part:
             emit: Takes events.
         """
         return False
+
+    async def at_limit(self, error: ProviderError, model: ModelRef, emit: Emit) -> LimitAnswer:
+        """A limit is reached, and the turn is about to wait for its reset or to end.
+
+        The first answer counts.
+
+        Args:
+            error: What the provider said.
+            model: The model that was asked.
+            emit: Takes events.
+        """
+        return LimitAnswer()
 
     async def before_compaction(self, reason: CompactionReason, focus: str, emit: Emit) -> Answer:
         """The context is about to be compacted. The first refusal counts.

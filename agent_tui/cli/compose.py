@@ -53,7 +53,13 @@ from agent_tui.config.user_file import SettingsEditor
 from agent_tui.errors import IN_CHAT, IN_SHELL, ConfigError, ToolError, UsageError
 from agent_tui.installation import foreign_program
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.providers.access import NO_MODEL, ModelAccess, first_model, open_models
+from agent_tui.providers.access import (
+    NO_MODEL,
+    ModelAccess,
+    first_model,
+    open_models,
+    own_account_switch,
+)
 from agent_tui.providers.base import LOCAL, ModelRef
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.log_file import fault_reporter
@@ -184,7 +190,8 @@ def compose(
     unread_keys = () if arguments.is_demo else use_stored_keys().problems
     budget = Budget(arguments.max_cost_usd)
     ways = IN_CHAT if is_interactive else IN_SHELL
-    models = open_models(settings, os.environ, budget, ways, plugins.of(PROVIDERS))
+    accounts = None if arguments.is_demo else own_account_switch(settings, os.environ)
+    models = open_models(settings, os.environ, budget, ways, plugins.of(PROVIDERS), accounts)
     if arguments.is_demo and (demo := own_demo()) is not None:
         cwd, model, model_problem = _demo_folder(demo), demo.model, ""
     else:

@@ -43,15 +43,15 @@ def read_key(variable: str) -> str:
     return key
 
 
-def keep(provider: str, key: str, *, in_keyring: bool) -> str:
-    """Store `key`; returns where.
+def keep(provider: str, key: str, *, in_keyring: bool, name: str = "") -> str:
+    """Store `key` for the account called `name`; returns where.
 
     Raises:
         AgentTuiError: It could not be stored.
     """
     kept = key_store()
     try:
-        kept.keep(provider, key, in_keyring=in_keyring)
+        kept.keep(provider, key, in_keyring=in_keyring, name=name)
     except OSError as error:
         raise AgentTuiError(f"Cannot store the key: {error}.") from error
-    return kept.places()[provider]
+    return kept.place(provider, name)

@@ -14,6 +14,7 @@ from agent_tui.config import Settings
 from agent_tui.errors import IN_CHAT, ConfigError, UsageError, Ways
 from agent_tui.feature import load_object, own_features
 from agent_tui.messages import ImageContent, Message, TextContent, ToolResultMessage, UserMessage
+from agent_tui.providers.accounts import AccountSwitch
 from agent_tui.providers.base import (
     LOCAL,
     Chunk,
@@ -151,6 +152,7 @@ class AdaptingProvider:
         info: Returns what is known of a model.
         spend_limits: What may be spent.
         ways: Those of whoever reads the errors.
+        accounts: Decides which account requests use.
     """
 
     def __init__(
@@ -159,10 +161,12 @@ class AdaptingProvider:
         info: Callable[[ModelRef], ModelInfo],
         *spend_limits: SpendLimit,
         ways: Ways = IN_CHAT,
+        accounts: AccountSwitch | None = None,
     ) -> None:
         self._inner = inner
         self._info = info
         self.spend_limits = spend_limits
+        self.accounts = accounts
         self._ways = ways
         self._adapters: tuple[Adapter, ...] = (*_brought_adapters(info), Pictures(info))
 
@@ -303,30 +307,50 @@ def open_models(
     budget: Budget | None = None,
     ways: Ways = IN_CHAT,
     brought: Sequence[ModelProvider] = (),
+    accounts: AccountSwitch | None = None,
 ) -> ModelAccess:
     """Open access to every model under `settings`, within `budget`; nothing is started yet.
 
     A key added to `environ` later takes effect at once, and in litellm's process when it restarts.
-    The errors of requests advise in `ways`; `brought` are the providers of plugins.
+    The errors of requests advise in `ways`; `brought` are the providers of plugins. `accounts`
+    decides which account requests use.
     """
     keys: dict[str, str] = {}
+    chosen = cast("MutableMapping[str, str]", accounts.environ if accounts else {})
+    accounts_environ = ChainMap(chosen, environ)
     silence = SilenceLimits.without_bytes(
         settings.request_idle_timeout_s, settings.loopback_idle_timeout_s
     )
     host = ProviderHost(
         log_path=paths.log_file(),
         silence=silence,
-        environ=ChainMap(keys, environ),
+        environ=ChainMap(keys, accounts_environ),
         known=lambda name: catalog.entry(name),
     )
     local = own_local_models(settings, environ)
     own = providers_with(brought, silence)
-    catalog = ModelCatalog(settings, environ, local=local, own=own)
+    catalog = ModelCatalog(settings, accounts_environ, local=local, own=own)
     built = {name: provider.build(environ) for name, provider in own.items()}
     built[LOCAL] = local.serve(host, keys)
     limits = (budget or Budget(), *_brought_limits(settings))
-    provider = AdaptingProvider(RoutedProvider(host, built), catalog.info, *limits, ways=ways)
-    return ModelAccess(provider, host, catalog, settings, environ, ways)
+    provider = AdaptingProvider(
+        RoutedProvider(host, built), catalog.info, *limits, ways=ways, accounts=accounts
+    )
+    if accounts is not None:
+        accounts.on_switch = host.forget_keys
+    return ModelAccess(provider, host, catalog, settings, accounts_environ, ways)
+
+
+def own_account_switch(settings: Settings, environ: Mapping[str, str]) -> AccountSwitch | None:
+    """What decides on accounts, as a feature brings it; None without one.
+
+    Raises:
+        AgentTuiError: The user wants an account that does not exist.
+    """
+    names = (name for feature in own_features() if (name := feature.account_switch))
+    make = (load_object(name) for name in names)
+    found = cast("Iterator[Callable[[Settings, Mapping[str, str]], AccountSwitch]]", make)
+    return next((one(settings, environ) for one in found), None)
 
 
 def first_model(

@@ -403,9 +403,13 @@ class ProviderHost:
         """See `StatesLimits.rate_limits`."""
         return self.limits.of(model)
 
-    def forget_keys(self) -> None:
-        """Use keys added while the program runs; calls without a wire of ours end as crashed."""
+    def forget_keys(self, provider: str = "") -> None:
+        """Use keys added while the program runs; calls without a wire of ours end as crashed.
+
+        What is known of the limits of `provider` is forgotten: they are another account's.
+        """
         self.caller.retire()
+        self.limits.forget(provider)
 
     async def aclose(self) -> None:
         """Stop all requests and the process, and wait until it is gone."""

@@ -92,6 +92,9 @@ _BABBLES = "Stopped: the model keeps repeating the same text."
 _NOT_TO_BE_HAD = ("address", "quota", "not_found")
 """Errors that waiting does not fix, but another model may."""
 
+_LIMITS = ("rate_limit", "quota")
+"""Errors that another account of the provider may not have."""
+
 _MAX_CALLS = 256
 """Most calls in one reply; OpenAI's services allow 128."""
 _FLOODS = f"Stopped: the reply has more than {_MAX_CALLS} tool calls; none were run."
@@ -475,7 +478,7 @@ class Turn:
                 most = most_retries(error, self._most_retries)
                 delay_s = retry_delay_s(error, attempt, random.random(), most, before)
                 if delay_s is None:
-                    if await self._falls_back(error):
+                    if await self._falls_back(error) or await self._is_limit_over(error):
                         attempt = 1
                         before = None
                     elif not error.repeats(before) and await self._waits.wait_out(
@@ -556,6 +559,22 @@ class Turn:
             stand_in(conversation, before)
         await self._make_room_if_due()
         return True
+
+    async def _is_limit_over(self, error: ProviderError) -> bool:
+        """Whether a feature lets the request be sent again although a limit is reached.
+
+        Ends the turn if it knows how else the user can continue.
+        """
+        if isinstance(error, BudgetSpent) or error.kind not in _LIMITS:
+            return False
+        for part in self._parts:
+            answer = await part.at_limit(error, self._conversation.model, self._emit)
+            if answer.advice:
+                error.advice = answer.advice
+                raise _failure(error, self._waits.beyond(error)) from error
+            if answer.is_over:
+                return True
+        return False
 
     def _learns_window(self, error: ProviderError) -> bool:
         """Whether the server named a smaller window than was known; if so, use it from now on."""
