@@ -141,8 +141,8 @@ class Feature(NamedTuple):
             (``providers/servers/kinds.py``).
         accounts: Accounts to sign in to instead of a key: an `Account` each
             (``providers/accounts.py``).
-        account_switch: Makes the `AccountSwitch` (there, too), from the `Settings` and the
-            environment.
+        account_switch: Makes the `AccountSwitch` (``providers/account_switch.py``) from the
+            `Settings` and the environment.
         key_pages: Pages where the user allows a new key: a `KeyPage` each (there, too).
         adapters: Functions that make an `Adapter` of requests to models (``providers/access.py``)
             from what tells the facts about a model.

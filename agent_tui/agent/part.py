@@ -123,19 +123,6 @@ class CallAnswer:
     remark: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class LimitAnswer:
-    """What a part says about a limit that is reached.
-
-    Attributes:
-        is_over: Whether the request can be sent again now.
-        advice: How the user can continue; the turn then ends instead of waiting.
-    """
-
-    is_over: bool = False
-    advice: str = ""
-
-
 class ProgramQuestion(NamedTuple):
     """The question whether a program that a file names may run.
 
@@ -234,17 +221,21 @@ class Part:
         """
         return False
 
-    async def at_limit(self, error: ProviderError, model: ModelRef, emit: Emit) -> LimitAnswer:
-        """A limit is reached, and the turn is about to wait for its reset or to end.
+    async def at_limit(self, error: ProviderError, model: ModelRef, emit: Emit) -> str | None:
+        """A request failed for good, and the turn is about to wait for a reset or to end.
 
         The first answer counts.
 
         Args:
-            error: What the provider said.
+            error: Why it failed, such as a limit that is reached.
             model: The model that was asked.
             emit: Takes events.
+
+        Returns:
+            How the user can continue, so that the turn ends without a wait; empty if the request
+            can be sent again now; None to leave it to the turn.
         """
-        return LimitAnswer()
+        return None
 
     async def before_compaction(self, reason: CompactionReason, focus: str, emit: Emit) -> Answer:
         """The context is about to be compacted. The first refusal counts.

@@ -28,14 +28,6 @@ def is_loopback(address: str) -> bool:
         return False
 
 
-def is_private(address: str) -> bool:
-    """Whether `address` is of this machine, or a number of a private network (RFC 1918, 4193)."""
-    try:
-        return is_loopback(address) or ip_address(urlsplit(address).hostname or "").is_private
-    except ValueError:
-        return False
-
-
 def check_address(address: str) -> None:
     """Refuse an address that is not allowed: only https, or http from this machine.
 

@@ -14,7 +14,7 @@ from agent_tui.config import Settings
 from agent_tui.errors import IN_CHAT, ConfigError, UsageError, Ways
 from agent_tui.feature import load_object, own_features
 from agent_tui.messages import ImageContent, Message, TextContent, ToolResultMessage, UserMessage
-from agent_tui.providers.accounts import AccountSwitch
+from agent_tui.providers.account_switch import AccountSwitch
 from agent_tui.providers.base import (
     LOCAL,
     Chunk,
@@ -316,7 +316,7 @@ def open_models(
     decides which account requests use.
     """
     keys: dict[str, str] = {}
-    chosen = cast("MutableMapping[str, str]", accounts.environ if accounts else {})
+    chosen = accounts.environ if accounts is not None else {}
     accounts_environ = ChainMap(chosen, environ)
     silence = SilenceLimits.without_bytes(
         settings.request_idle_timeout_s, settings.loopback_idle_timeout_s

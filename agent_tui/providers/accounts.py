@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from functools import cache
 from math import ceil
 from pathlib import Path
-from typing import Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import TypeAlias, cast
 
 from agent_tui.errors import AgentTuiError
 from agent_tui.feature import load_object, own_features
 from agent_tui.safe_text import safe_text
-
-SwitchT = TypeVar("SwitchT")
 
 
 class SignInError(AgentTuiError):
@@ -95,34 +93,6 @@ class KeyPage:
 
     provider: str
     fetch: Callable[[], Awaitable[str]]
-
-
-class AccountSwitch(Protocol):
-    """Decides which of several accounts of a service requests use. A feature brings one.
-
-    Attributes:
-        environ: What the accounts in use put before the environment; changes with them.
-        on_switch: Called with the provider whose account was changed.
-    """
-
-    environ: Mapping[str, str]
-    on_switch: Callable[[str], object]
-
-
-@runtime_checkable
-class HasAccounts(Protocol):
-    """A provider whose requests use accounts."""
-
-    @property
-    def accounts(self) -> AccountSwitch | None:
-        """Decides which; None if nothing does."""
-        ...
-
-
-def account_switch(provider: object, kind: type[SwitchT]) -> SwitchT | None:
-    """What decides on the accounts of requests to `provider`, if a feature brings that `kind`."""
-    switch = provider.accounts if isinstance(provider, HasAccounts) else None
-    return switch if isinstance(switch, kind) else None
 
 
 @cache

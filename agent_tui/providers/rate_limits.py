@@ -1,12 +1,15 @@
 """What is left of a provider's limits, as its newest response stated it."""
 
+import re
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from math import floor
 from typing import Final, Protocol, runtime_checkable
 
 from agent_tui.providers.base import ModelRef
+from agent_tui.providers.faults.reset_time import LONGEST_S, UNIT_S, limits_in, number_in
 
 _PLAN_WINDOW_S: Final = 3_600.0
 """Limits of at least an hour are those of a plan; shorter ones only slow requests down."""
@@ -44,6 +47,51 @@ class LimitsStated:
     """A response stated limits."""
 
     limits: tuple[RateLimit, ...]
+
+
+_PREFIX: Final = re.compile(r"(?:x|anthropic)-(?:ratelimit|codex)-?(?:unified-?)?")
+_SLOT: Final = re.compile(r"-?(?:primary|secondary)$")
+_WINDOW: Final = re.compile(r"(\d+)([hd])")
+_MOST_NAME_CHARS: Final = 40
+_MOST_LIMITS: Final = 16
+
+
+def limits_stated(headers: Mapping[str, str], now: datetime) -> tuple[RateLimit, ...]:
+    """The limits that a response states, with the share that is left of each.
+
+    ``anthropic-ratelimit-X-{limit,remaining,reset}`` for requests and tokens
+    (docs.claude.com/en/api/rate-limits), ``anthropic-ratelimit-unified-5h-{utilization,reset}`` and
+    ``-7d-`` for subscriptions (github.com/anthropics/claude-code/issues/12829),
+    ``x-ratelimit-{limit,remaining,reset}-X`` (platform.openai.com/docs/guides/rate-limits; Groq,
+    xAI and others do the same), and ``x-codex-{primary,secondary}-{used-percent,window-minutes,
+    reset-at}`` for ChatGPT plans (github.com/openai/codex, ``codex-api/src/rate_limits.rs``).
+
+    Args:
+        headers: Response headers by lower-case name.
+        now: The present time, with its time zone.
+    """
+    found: dict[str, RateLimit] = {}
+    for limit in limits_in(headers, now):
+        if limit.left is None:
+            continue
+        name = _PREFIX.sub("", limit.name)
+        window_s = 60 * (number_in(headers, f"{limit.name}-window-minutes") or 0.0)
+        if window := _WINDOW.fullmatch(name):
+            window_s = float(window[1]) * UNIT_S[window[2]]
+        elif 0 < window_s <= LONGEST_S:  # of one model, if its name comes first
+            name = f"{_SLOT.sub('', name)} {_window_name(window_s)}"
+        name = name.replace("-", " ").strip()[:_MOST_NAME_CHARS]
+        reset_at = None if limit.reset_s is None else now.timestamp() + limit.reset_s
+        if len(found) < _MOST_LIMITS:
+            known_s = window_s if window_s <= LONGEST_S else 0.0
+            found[name] = RateLimit(name or "requests", limit.left, reset_at, known_s)
+    return tuple(found.values())
+
+
+def _window_name(seconds: float) -> str:
+    """``5h``, ``7d``: the time that a limit is for."""
+    days, hours = seconds / UNIT_S["d"], seconds / UNIT_S["h"]
+    return f"{days:g}d" if days >= 2 else f"{hours:g}h"
 
 
 class StatedLimits:

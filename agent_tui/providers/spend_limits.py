@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Protocol, TypeVar, runtime_checkable
+from urllib.parse import urlsplit
 
-from agent_tui.config.model_addresses import is_private
+from agent_tui.config.model_addresses import is_loopback
 from agent_tui.providers.accounts import own_accounts
 from agent_tui.providers.base import ModelInfo, ModelRef
 from agent_tui.providers.limits import BudgetSpent
@@ -76,9 +78,17 @@ def has_price(model: ModelRef, info: ModelInfo) -> bool:
     return (
         info.input_price is not None
         or model.runs_here
-        or is_private(model.base_url)
+        or _is_private(model.base_url)
         or (not model.base_url and model.provider in own_accounts())
     )
+
+
+def _is_private(address: str) -> bool:
+    """Whether `address` is of this machine, or a number of a private network (RFC 1918, 4193)."""
+    try:
+        return is_loopback(address) or ip_address(urlsplit(address).hostname or "").is_private
+    except ValueError:
+        return False
 
 
 def why_unpriced(limit: SpendLimit, model: ModelRef, info: ModelInfo) -> str:

@@ -176,7 +176,7 @@ class ScreenFront:
         return await self._window.ask(screen)
 
     async def fill_form(self, form: Elicitation) -> JsonObject:
-        """Show questions to choose from above the chat; letters meant for the prompt go there first.
+        """Show questions above the chat; letters meant for the prompt go there first.
 
         What is written and not sent returns to the prompt.
         """

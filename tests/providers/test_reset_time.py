@@ -15,10 +15,10 @@ from agent_tui.providers.faults.classify import provider_error
 from agent_tui.providers.faults.fault import Fault, fault_of
 from agent_tui.providers.faults.reset_time import (
     first_fields,
-    limits_stated,
     seconds_to_reset,
     telling_fields,
 )
+from agent_tui.providers.rate_limits import limits_stated
 from agent_tui.providers.wires.base import RefusedError
 from tests.support.rows import each_row
 

@@ -92,9 +92,6 @@ _BABBLES = "Stopped: the model keeps repeating the same text."
 _NOT_TO_BE_HAD = ("address", "quota", "not_found")
 """Errors that waiting does not fix, but another model may."""
 
-_LIMITS = ("rate_limit", "quota")
-"""Errors that another account of the provider may not have."""
-
 _MAX_CALLS = 256
 """Most calls in one reply; OpenAI's services allow 128."""
 _FLOODS = f"Stopped: the reply has more than {_MAX_CALLS} tool calls; none were run."
@@ -479,8 +476,7 @@ class Turn:
                 delay_s = retry_delay_s(error, attempt, random.random(), most, before)
                 if delay_s is None:
                     if await self._falls_back(error) or await self._is_limit_over(error):
-                        attempt = 1
-                        before = None
+                        attempt, before = 1, None
                     elif not error.repeats(before) and await self._waits.wait_out(
                         error, self._conversation.model
                     ):
@@ -563,16 +559,14 @@ class Turn:
     async def _is_limit_over(self, error: ProviderError) -> bool:
         """Whether a feature lets the request be sent again although a limit is reached.
 
-        Ends the turn if it knows how else the user can continue.
+        Ends the turn if it says how else the user can continue.
         """
-        if isinstance(error, BudgetSpent) or error.kind not in _LIMITS:
-            return False
         for part in self._parts:
-            answer = await part.at_limit(error, self._conversation.model, self._emit)
-            if answer.advice:
-                error.advice = answer.advice
+            advice = await part.at_limit(error, self._conversation.model, self._emit)
+            if advice:
+                error.advice = advice
                 raise _failure(error, self._waits.beyond(error)) from error
-            if answer.is_over:
+            if advice is not None:
                 return True
         return False
 

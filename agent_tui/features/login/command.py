@@ -6,7 +6,7 @@ from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Listing
 from agent_tui.features.login.named import NamedAccounts
 from agent_tui.features.login.part import use_account
-from agent_tui.providers.accounts import account_switch
+from agent_tui.providers.account_switch import account_switch
 from agent_tui.providers.rate_limits import rate_limits, tightest_of_plan
 
 _NONE = (

@@ -1,7 +1,7 @@
 """Accounts with names: several sign-ins to a service, or several keys of a provider."""
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -37,7 +37,7 @@ class NamedAccounts:
     """
 
     def __init__(self, environ: Mapping[str, str], keys: KeptKeys, folder: Path) -> None:
-        self.environ: dict[str, str] = {}
+        self.environ: MutableMapping[str, str] = {}
         self.on_switch: Callable[[str], object] = str
         self._environ = environ
         self._keys = keys

@@ -5,32 +5,37 @@ from typing import Final
 
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
-from agent_tui.agent.part import LimitAnswer, Part
+from agent_tui.agent.part import Part
 from agent_tui.durations import clock_time
 from agent_tui.events import Notice
 from agent_tui.features.login.named import NamedAccounts
-from agent_tui.providers.accounts import account_switch
+from agent_tui.providers.account_switch import account_switch
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.keys import key_values
+from agent_tui.providers.limits import BudgetSpent
 from agent_tui.tools.form import Elicitation, FormField
 
 _FIELD: Final = "account"
+_LIMITS: Final = ("rate_limit", "quota")
+"""Errors that another account may not have."""
 
 
 class AccountPart(Part):
     """The accounts in one conversation."""
 
-    async def at_limit(self, error: ProviderError, model: ModelRef, emit: Emit) -> LimitAnswer:
+    async def at_limit(self, error: ProviderError, model: ModelRef, emit: Emit) -> str | None:
         """Ask the user, with the names of all accounts, until the limit resets.
 
         Without a user, say which account could continue.
         """
         conversation = self.host.conversation
         accounts = account_switch(conversation.services.provider, NamedAccounts)
-        if accounts is None or not (others := accounts.others(model)):
-            return LimitAnswer()
+        if accounts is None or error.kind not in _LIMITS or isinstance(error, BudgetSpent):
+            return None
+        if not (others := accounts.others(model)):
+            return None
         if not self.host.can_fill_forms:
-            return LimitAnswer(advice=_advice(others))
+            return _advice(others)
         began_s, wait_s = conversation.services.wall_clock(), error.retry_after_s
         in_use = accounts.in_use(model.provider)
         form = _form(model.provider, in_use, others, began_s, wait_s)
@@ -38,7 +43,7 @@ class AccountPart(Part):
             async with asyncio.timeout(wait_s):
                 answer = await self.host.fill_form(form)
         except TimeoutError:
-            return LimitAnswer(is_over=True)  # the limit has reset
+            return ""  # the limit has reset
         if wait_s is not None:
             took_s = conversation.services.wall_clock() - began_s
             error.retry_after_s = max(wait_s - took_s, 0.0)
@@ -46,9 +51,9 @@ class AccountPart(Part):
         chosen = content.get(_FIELD) if isinstance(content, dict) else None
         name = next((name for name in others if chosen in (name, [name])), "")
         if not name:
-            return LimitAnswer()
+            return None
         emit(Notice("info", use_account(conversation, accounts, model.provider, name)))
-        return LimitAnswer(is_over=True)
+        return ""
 
 
 def use_account(

@@ -7,9 +7,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, TypeGuard
 
-from agent_tui.providers.rate_limits import RateLimit
-
-_LONGEST_S: Final = 366 * 86_400.0
+LONGEST_S: Final = 366 * 86_400.0
 """What is later than this is a misread number."""
 
 _EPOCH_S: Final = 1e9
@@ -20,7 +18,7 @@ _TELLING = re.compile(r"retry|reset|rate-?limit|x-codex-.*percent", re.I)
 _MOST_FIELDS, _MOST_CHARS, _MOST_DEPTH = 64, 100, 8
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_UNIT_S: Final = {"ms": 0.001, "mil": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+UNIT_S: Final = {"ms": 0.001, "mil": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _PART = re.compile(
     r"(?:,? (?:and )?)?(?P<number>\d+(?:\.\d+)?) ?(?P<unit>ms|milliseconds?|s(?:ec(?:ond)?s?)?"
     r"|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)(?![a-z])",
@@ -112,13 +110,13 @@ def _is_time(name: str) -> bool:
 
 def _resets_of_spent_limits(fields: Mapping[str, str], now: datetime) -> Iterator[float | None]:
     """Yield the seconds to the reset of each limit that is used up."""
-    for limit in _limits_in(fields, now):
+    for limit in limits_in(fields, now):
         if limit.is_spent:
             yield limit.reset_s
 
 
 @dataclass(frozen=True, slots=True)
-class _Limit:
+class LimitInHeaders:
     """One limit in headers: its name there, and the seconds to its reset, if they can be read."""
 
     name: str
@@ -127,21 +125,21 @@ class _Limit:
     reset_s: float | None
 
 
-def _limits_in(fields: Mapping[str, str], now: datetime) -> Iterator[_Limit]:
+def limits_in(fields: Mapping[str, str], now: datetime) -> Iterator[LimitInHeaders]:
     """Yield each limit whose reset `fields` state."""
     for name, value in fields.items():
         before, is_reset, after = name.partition("reset")
         if not is_reset or "overage" in name:
             continue
         after = after.removeprefix("s")
-        left = _number_in(fields, f"{before}remaining{after}")
-        most = _number_in(fields, f"{before}limit{after}")
-        percent = _number_in(fields, f"{before}used-percent")
-        used = _number_in(fields, f"{before}utilization{after}")
+        left = number_in(fields, f"{before}remaining{after}")
+        most = number_in(fields, f"{before}limit{after}")
+        percent = number_in(fields, f"{before}used-percent")
+        used = number_in(fields, f"{before}utilization{after}")
         if percent is not None:
             used = percent / 100
         share = 1 - used if used is not None else left / most if left is not None and most else None
-        yield _Limit(
+        yield LimitInHeaders(
             f"{before.removesuffix('-')}{'' if percent is not None else after}",
             None if share is None else min(max(share, 0.0), 1.0),
             left == 0
@@ -151,53 +149,9 @@ def _limits_in(fields: Mapping[str, str], now: datetime) -> Iterator[_Limit]:
         )
 
 
-def _window_name(seconds: float) -> str:
-    """``5h``, ``7d``: the time that a limit is for."""
-    days, hours = seconds / _UNIT_S["d"], seconds / _UNIT_S["h"]
-    return f"{days:g}d" if days >= 2 else f"{hours:g}h"
-
-
-def _number_in(fields: Mapping[str, str], name: str) -> float | None:
+def number_in(fields: Mapping[str, str], name: str) -> float | None:
+    """The number that a field holds; None if it holds none."""
     return float(found[0]) if (found := _NUMBER.fullmatch(fields.get(name, ""))) else None
-
-
-_PREFIX: Final = re.compile(r"(?:x|anthropic)-(?:ratelimit|codex)-?(?:unified-?)?")
-_SLOT: Final = re.compile(r"-?(?:primary|secondary)$")
-_WINDOW: Final = re.compile(r"(\d+)([hd])")
-_MOST_NAME_CHARS: Final = 40
-_MOST_LIMITS: Final = 16
-
-
-def limits_stated(headers: Mapping[str, str], now: datetime) -> tuple[RateLimit, ...]:
-    """The limits that a response states, with the share that is left of each.
-
-    ``anthropic-ratelimit-X-{limit,remaining,reset}`` for requests and tokens
-    (docs.claude.com/en/api/rate-limits), ``anthropic-ratelimit-unified-5h-{utilization,reset}`` and
-    ``-7d-`` for subscriptions (github.com/anthropics/claude-code/issues/12829),
-    ``x-ratelimit-{limit,remaining,reset}-X`` (platform.openai.com/docs/guides/rate-limits; Groq,
-    xAI and others do the same), and ``x-codex-{primary,secondary}-{used-percent,window-minutes,
-    reset-at}`` for ChatGPT plans (github.com/openai/codex, ``codex-api/src/rate_limits.rs``).
-
-    Args:
-        headers: Response headers by lower-case name.
-        now: The present time, with its time zone.
-    """
-    found: dict[str, RateLimit] = {}
-    for limit in _limits_in(headers, now):
-        if limit.left is None:
-            continue
-        name = _PREFIX.sub("", limit.name)
-        window_s = 60 * (_number_in(headers, f"{limit.name}-window-minutes") or 0.0)
-        if window := _WINDOW.fullmatch(name):
-            window_s = float(window[1]) * _UNIT_S[window[2]]
-        elif 0 < window_s <= _LONGEST_S:  # of one model, if its name comes first
-            name = f"{_SLOT.sub('', name)} {_window_name(window_s)}"
-        name = name.replace("-", " ").strip()[:_MOST_NAME_CHARS]
-        reset_at = None if limit.reset_s is None else now.timestamp() + limit.reset_s
-        if len(found) < _MOST_LIMITS:
-            known_s = window_s if window_s <= _LONGEST_S else 0.0
-            found[name] = RateLimit(name or "requests", limit.left, reset_at, known_s)
-    return tuple(found.values())
 
 
 def _seconds(name: str, value: str, now: datetime) -> float | None:
@@ -228,7 +182,7 @@ def _duration(text: str, at: int) -> tuple[float, int] | None:
     seconds, end = 0.0, at
     while (part := _PART.match(text, end)) is not None:
         unit = part["unit"].lower()
-        size_s = next(size for name, size in _UNIT_S.items() if unit.startswith(name))
+        size_s = next(size for name, size in UNIT_S.items() if unit.startswith(name))
         seconds, end = seconds + float(part["number"]) * size_s, part.end()
     return (seconds, end) if end > at else None
 
@@ -243,7 +197,7 @@ def _seconds_in_text(text: str, now: datetime) -> float | None:
 
 
 def _within_bounds(seconds: float) -> float | None:
-    return max(seconds, 0.0) if seconds <= _LONGEST_S else None
+    return max(seconds, 0.0) if seconds <= LONGEST_S else None
 
 
 def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:

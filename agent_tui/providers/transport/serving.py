@@ -20,8 +20,7 @@ from agent_tui.providers.base import (
     UsageChunk,
 )
 from agent_tui.providers.faults.fault import Fault, fault_of
-from agent_tui.providers.faults.reset_time import limits_stated
-from agent_tui.providers.rate_limits import LimitsStated
+from agent_tui.providers.rate_limits import LimitsStated, limits_stated
 from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.wires.base import EndlessReplyError, IdleTimeoutError
 from agent_tui.text import repair_text

@@ -12,7 +12,7 @@ from agent_tui.features.login.part import use_account
 from agent_tui.headless.printer import ExitCode, print_turn
 from agent_tui.messages import JsonObject
 from agent_tui.providers.access import AdaptingProvider
-from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
+from agent_tui.providers.base import FaultKind, ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.limits import BudgetSpent
 from agent_tui.providers.scripted.provider import Reply, ScriptedProvider
 from agent_tui.tools.form import CANCELLED, Elicitation, accept_form
@@ -26,7 +26,7 @@ INFO = ModelInfo(CLAUDE.name, 100_000, 1_000)
 HOUR_S = 3_600.0
 
 
-def limit(kind="rate_limit", retry_after_s: float | None = HOUR_S) -> Reply:
+def limit(kind: FaultKind = "rate_limit", retry_after_s: float | None = HOUR_S) -> Reply:
     error = ProviderError(kind, "Usage limit reached.", status=429, retry_after_s=retry_after_s)
     return Reply(error=error)
 
