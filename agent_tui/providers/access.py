@@ -316,7 +316,7 @@ def open_models(
     decides which account requests use.
     """
     keys: dict[str, str] = {}
-    chosen = accounts.environ if accounts is not None else {}
+    chosen: MutableMapping[str, str] = accounts.environ if accounts is not None else {}
     accounts_environ = ChainMap(chosen, environ)
     silence = SilenceLimits.without_bytes(
         settings.request_idle_timeout_s, settings.loopback_idle_timeout_s
