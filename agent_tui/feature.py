@@ -100,8 +100,9 @@ class Feature(NamedTuple):
 
     The features of plugins have no `options`, `options_module`, `around`, `completions`,
     `shell_answer`, `front`, `wires`, `caller`, `local_models`, `server_kinds`, `accounts`,
-    `key_pages`, `adapters`, `settings`, `pickers`, `prompt_modes` and `screen_watcher`: these are
-    used before plugins are loaded. Nor have they `tool_servers`, a `sandbox` or `command_finders`.
+    `account_switch`, `key_pages`, `adapters`, `spend_limits`, `settings`, `pickers`, `prompt_modes`
+    and `screen_watcher`: these are used before plugins are loaded. Nor have they `tool_servers`, a
+    `sandbox` or `command_finders`.
 
     A named tuple, because every start makes all of them: a dataclass takes 3 ms to make.
 
@@ -140,9 +141,13 @@ class Feature(NamedTuple):
             (``providers/servers/kinds.py``).
         accounts: Accounts to sign in to instead of a key: an `Account` each
             (``providers/accounts.py``).
+        account_switch: Makes the `AccountSwitch` (``providers/account_switch.py``) from the
+            `Settings` and the environment.
         key_pages: Pages where the user allows a new key: a `KeyPage` each (there, too).
         adapters: Functions that make an `Adapter` of requests to models (``providers/access.py``)
             from what tells the facts about a model.
+        spend_limits: Functions that make a limit on what requests cost from the `Settings`: a
+            `SpendLimit` each (``providers/spend_limits.py``).
         settings: A class whose fields join `Settings`. `Settings.of` returns it.
         pickers: Screens to pick from, by the class of the `Pickable`: functions of it and of the
             screen's front (``ui/front.py``).
@@ -178,8 +183,10 @@ class Feature(NamedTuple):
     local_models: str = ""
     server_kinds: tuple[str, ...] = ()
     accounts: tuple[str, ...] = ()
+    account_switch: str = ""
     key_pages: tuple[str, ...] = ()
     adapters: tuple[str, ...] = ()
+    spend_limits: tuple[str, ...] = ()
     settings: str = ""
     pickers: Mapping[str, str] = MappingProxyType({})
     prompt_modes: tuple[str, ...] = ()

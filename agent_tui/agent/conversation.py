@@ -219,13 +219,6 @@ class Conversation:
         begun = (MessageEntry, CompactionEntry)
         return not any(isinstance(entry, begun) for entry in self.log.path_entries())
 
-    @property
-    def known_cost_usd(self) -> float | None:
-        """US dollars spent, as far as prices are known; None if no price is known."""
-        cost = self.totals.cost_usd
-        has_price = self.model_info.input_price is not None or self.model.runs_here
-        return cost if cost or has_price else None
-
     def request(self) -> ModelRequest:
         """The next request."""
         context = self.context()

@@ -13,9 +13,11 @@ from agent_tui.agent.turn.user_message import NewMessage
 from agent_tui.events import AgentEvent, CompactionFinished, CompactionReason, Notice
 from agent_tui.feature import Feature, load_object
 from agent_tui.messages import JsonObject, ToolCall, ToolSpec
+from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.lineage.chain import SessionChain
 from agent_tui.tools.base import Ability, Toolbox, ToolOutput
+from agent_tui.tools.form import Elicitation
 from agent_tui.tools.other_tools import gather_seldom_tools
 
 
@@ -47,7 +49,14 @@ class Host(Protocol):
 
     @property
     def can_fill_forms(self) -> bool:
-        """Whether somebody can fill a form that a tool shows."""
+        """Whether somebody can fill a form."""
+        ...
+
+    async def fill_form(self, form: Elicitation) -> JsonObject:
+        """Have the user fill `form`, once what happened before is shown; the answer as MCP has it.
+
+        A form that is cancelled disappears.
+        """
         ...
 
     def make_turn(self, emit: Emit) -> RunsTurn:
@@ -211,6 +220,22 @@ class Part:
             emit: Takes events.
         """
         return False
+
+    async def at_limit(self, error: ProviderError, model: ModelRef, emit: Emit) -> str | None:
+        """A request failed for good, and the turn is about to wait for a reset or to end.
+
+        The first answer counts.
+
+        Args:
+            error: Why it failed, such as a limit that is reached.
+            model: The model that was asked.
+            emit: Takes events.
+
+        Returns:
+            How the user can continue, so that the turn ends without a wait; empty if the request
+            can be sent again now; None to leave it to the turn.
+        """
+        return None
 
     async def before_compaction(self, reason: CompactionReason, focus: str, emit: Emit) -> Answer:
         """The context is about to be compacted. The first refusal counts.

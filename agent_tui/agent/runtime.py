@@ -158,6 +158,12 @@ class AgentRuntime:
         """Whether somebody can fill a form."""
         return self._fill_form is not None
 
+    async def fill_form(self, form: Elicitation) -> JsonObject:
+        """Have the user fill `form`, once the front has shown what happened before."""
+        if self._activity is not None:
+            await self._activity.wait_until_told()
+        return await self._fill_form(form) if self._fill_form is not None else CANCELLED
+
     @property
     def is_busy(self) -> bool:
         """Whether an activity is running."""
@@ -625,11 +631,5 @@ class AgentRuntime:
             network=self.network,
             use_mode=self.sessions.use_mode,
             abilities=abilities_of(self.parts, emit),
-            fill_form=self._fill_after_events if self.can_fill_forms else None,
+            fill_form=self.fill_form if self.can_fill_forms else None,
         )
-
-    async def _fill_after_events(self, form: Elicitation) -> JsonObject:
-        """Have the user fill `form`, once the front has shown what happened before."""
-        if self._activity is not None:
-            await self._activity.wait_until_told()
-        return await self._fill_form(form) if self._fill_form is not None else CANCELLED

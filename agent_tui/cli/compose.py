@@ -53,11 +53,17 @@ from agent_tui.config.user_file import SettingsEditor
 from agent_tui.errors import IN_CHAT, IN_SHELL, ConfigError, ToolError, UsageError
 from agent_tui.installation import foreign_program
 from agent_tui.permissions.trust import FolderTrust
-from agent_tui.providers.access import NO_MODEL, ModelAccess, first_model, open_models
+from agent_tui.providers.access import (
+    NO_MODEL,
+    ModelAccess,
+    first_model,
+    open_models,
+    own_account_switch,
+)
 from agent_tui.providers.base import LOCAL, ModelRef
 from agent_tui.providers.catalog import ModelCatalog
-from agent_tui.providers.limits import Budget
 from agent_tui.providers.log_file import fault_reporter
+from agent_tui.providers.spend_limits import Budget, why_unpriced
 from agent_tui.safe_paths import real_path
 from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.log import SessionLog
@@ -190,7 +196,8 @@ def compose(
     unread_keys = () if arguments.is_demo else use_stored_keys().problems
     budget = Budget(arguments.max_cost_usd)
     ways = IN_CHAT if is_interactive else IN_SHELL
-    models = open_models(settings, os.environ, budget, ways, plugins.of(PROVIDERS))
+    accounts = None if arguments.is_demo else own_account_switch(settings, os.environ)
+    models = open_models(settings, os.environ, budget, ways, plugins.of(PROVIDERS), accounts)
     if arguments.is_demo and (demo := own_demo()) is not None:
         cwd, model, model_problem = _demo_folder(demo), demo.model, ""
     else:
@@ -198,7 +205,7 @@ def compose(
         model, model_problem = first_model(
             models.catalog, is_named=arguments.model is not None, is_local=arguments.is_local
         )
-    if model != NO_MODEL and (why := budget.refusal(model, models.catalog.info(model))):
+    if model != NO_MODEL and (why := why_unpriced(budget, model, models.catalog.info(model))):
         raise UsageError(why, "Choose another model, or start without --max-cost.")
 
     store = SessionStore(root, settings.durability, plugins.of(IMPORTERS))

@@ -43,6 +43,7 @@ StatusField: TypeAlias = Literal[
     "mouse",
     "command",
     "totals",
+    "plan",
     "name",
 ]
 HookEvent: TypeAlias = Literal[

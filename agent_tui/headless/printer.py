@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.session.spending import known_cost_usd
 from agent_tui.agent.turn.command_network import NETWORK
 from agent_tui.commands.command_output import (
     command_output,
@@ -526,7 +527,7 @@ class _JsonWatcher(_Watcher):
             model=conversation.model.name,
             context=ContextResult(usage.used, usage.window, usage.is_estimate),
             tokens=TokensResult(totals.input_tokens, totals.output_tokens),
-            cost_usd=conversation.known_cost_usd,
+            cost_usd=known_cost_usd(conversation),
             stopped_jobs=tuple(job.command for job in self.stopped),
             refused_calls=tuple(self.refused),
             structured_output=self.structured,

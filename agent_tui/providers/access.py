@@ -14,6 +14,7 @@ from agent_tui.config import Settings
 from agent_tui.errors import IN_CHAT, ConfigError, UsageError, Ways
 from agent_tui.feature import load_object, own_features
 from agent_tui.messages import ImageContent, Message, TextContent, ToolResultMessage, UserMessage
+from agent_tui.providers.account_switch import AccountSwitch
 from agent_tui.providers.base import (
     LOCAL,
     Chunk,
@@ -27,10 +28,11 @@ from agent_tui.providers.base import (
 )
 from agent_tui.providers.catalog import ModelCatalog
 from agent_tui.providers.host import ProviderHost
-from agent_tui.providers.limits import Budget, BudgetSpent
 from agent_tui.providers.local_models import own_local_models
+from agent_tui.providers.rate_limits import RateLimit, rate_limits
 from agent_tui.providers.registry import ModelProvider, providers_with
 from agent_tui.providers.silence import SilenceLimits
+from agent_tui.providers.spend_limits import Budget, SpendLimit, check_limits
 
 _NAMES_IMAGES = re.compile(r"\b(?:image|picture|vision|multi-?modal|media.type)", re.IGNORECASE)
 _UNSEEN: Final = "[Image omitted: this model is not known to accept images.]"
@@ -133,29 +135,38 @@ def _brought_adapters(info: Callable[[ModelRef], ModelInfo]) -> Iterator[Adapter
         yield cast("Callable[[Callable[[ModelRef], ModelInfo]], Adapter]", load_object(name))(info)
 
 
+def _brought_limits(settings: Settings) -> Iterator[SpendLimit]:
+    """Those of features."""
+    for name in (name for feature in own_features() for name in feature.spend_limits):
+        yield cast("Callable[[Settings], SpendLimit]", load_object(name))(settings)
+
+
 class AdaptingProvider:
     """Adapts requests and replies, and counts their cost.
 
-    If an adapter learns from a refusal, the rewritten request is sent again. The budget never stops
+    If an adapter learns from a refusal, the rewritten request is sent again. A limit never stops
     a request in progress: the last one may exceed the limit.
 
     Args:
         inner: The provider that sends the requests.
         info: Returns what is known of a model.
-        budget: What may be spent; None for no limit.
+        spend_limits: What may be spent.
         ways: Those of whoever reads the errors.
+        accounts: Decides which account requests use.
     """
 
     def __init__(
         self,
         inner: Provider,
         info: Callable[[ModelRef], ModelInfo],
-        budget: Budget | None = None,
+        *spend_limits: SpendLimit,
         ways: Ways = IN_CHAT,
+        accounts: AccountSwitch | None = None,
     ) -> None:
         self._inner = inner
         self._info = info
-        self._budget = budget or Budget()
+        self.spend_limits = spend_limits
+        self.accounts = accounts
         self._ways = ways
         self._adapters: tuple[Adapter, ...] = (*_brought_adapters(info), Pictures(info))
 
@@ -189,6 +200,10 @@ class AdaptingProvider:
         if isinstance(self._inner, PrefillingProvider):
             await self._inner.prefill(self._adapt(request))
 
+    def rate_limits(self, model: ModelRef) -> Sequence[RateLimit]:
+        """See `StatesLimits.rate_limits`."""
+        return rate_limits(self._inner, model)
+
     async def warm(self, model: ModelRef) -> None:
         """See `Provider.warm`."""
         await self._inner.warm(model)
@@ -203,8 +218,10 @@ class AdaptingProvider:
         return request
 
     async def _stream_and_pay(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        if why := self._budget.refusal(request.model, self._info(request.model)):
-            raise BudgetSpent(why)
+        limits = [limit for limit in self.spend_limits if limit.is_set]
+        if limits:
+            info = self._info(request.model)
+            await asyncio.to_thread(check_limits, limits, request.model, info)
         cost_usd = 0.0
         try:
             async with aclosing(self._inner.stream(request)) as chunks:
@@ -213,7 +230,8 @@ class AdaptingProvider:
                         cost_usd = chunk.usage.cost.total
                     yield chunk
         finally:
-            self._budget.spent_usd += cost_usd
+            for limit in self.spend_limits:
+                limit.pay(cost_usd)
 
 
 NO_MODEL = ModelRef("")
@@ -241,6 +259,10 @@ class RoutedProvider:
         provider = self._provider_of(request.model)
         if isinstance(provider, PrefillingProvider):
             await provider.prefill(request)
+
+    def rate_limits(self, model: ModelRef) -> Sequence[RateLimit]:
+        """See `StatesLimits.rate_limits`."""
+        return rate_limits(self._provider_of(model), model)
 
     async def warm(self, model: ModelRef) -> None:
         """See `ProviderHost.warm`; others need no process, or load on the first request."""
@@ -285,29 +307,50 @@ def open_models(
     budget: Budget | None = None,
     ways: Ways = IN_CHAT,
     brought: Sequence[ModelProvider] = (),
+    accounts: AccountSwitch | None = None,
 ) -> ModelAccess:
     """Open access to every model under `settings`, within `budget`; nothing is started yet.
 
     A key added to `environ` later takes effect at once, and in litellm's process when it restarts.
-    The errors of requests advise in `ways`; `brought` are the providers of plugins.
+    The errors of requests advise in `ways`; `brought` are the providers of plugins. `accounts`
+    decides which account requests use.
     """
     keys: dict[str, str] = {}
+    chosen: MutableMapping[str, str] = accounts.environ if accounts is not None else {}
+    accounts_environ = ChainMap(chosen, environ)
     silence = SilenceLimits.without_bytes(
         settings.request_idle_timeout_s, settings.loopback_idle_timeout_s
     )
     host = ProviderHost(
         log_path=paths.log_file(),
         silence=silence,
-        environ=ChainMap(keys, environ),
+        environ=ChainMap(keys, accounts_environ),
         known=lambda name: catalog.entry(name),
     )
     local = own_local_models(settings, environ)
     own = providers_with(brought, silence)
-    catalog = ModelCatalog(settings, environ, local=local, own=own)
+    catalog = ModelCatalog(settings, accounts_environ, local=local, own=own)
     built = {name: provider.build(environ) for name, provider in own.items()}
     built[LOCAL] = local.serve(host, keys)
-    provider = AdaptingProvider(RoutedProvider(host, built), catalog.info, budget, ways)
-    return ModelAccess(provider, host, catalog, settings, environ, ways)
+    limits = (budget or Budget(), *_brought_limits(settings))
+    provider = AdaptingProvider(
+        RoutedProvider(host, built), catalog.info, *limits, ways=ways, accounts=accounts
+    )
+    if accounts is not None:
+        accounts.on_switch = host.forget_keys
+    return ModelAccess(provider, host, catalog, settings, accounts_environ, ways)
+
+
+def own_account_switch(settings: Settings, environ: Mapping[str, str]) -> AccountSwitch | None:
+    """What decides on accounts, as a feature brings it; None without one.
+
+    Raises:
+        AgentTuiError: The user wants an account that does not exist.
+    """
+    names = (name for feature in own_features() if (name := feature.account_switch))
+    make = (load_object(name) for name in names)
+    found = cast("Iterator[Callable[[Settings, Mapping[str, str]], AccountSwitch]]", make)
+    return next((one(settings, environ) for one in found), None)
 
 
 def first_model(

@@ -59,6 +59,7 @@ class Account:
         has_token: Whether the first of these files holds a token; it may have been revoked.
         sign_in: Signs in and stores the tokens, given the environment and a function that shows
             the user the code. Raises a `SignInError`, or an `OSError` if they cannot be stored.
+        folder_variable: The variable that names the folder of `files`.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Account:
     files: Callable[[Mapping[str, str]], tuple[Path, ...]]
     has_token: Callable[[Path], bool]
     sign_in: SignIn
+    folder_variable: str
 
     def is_signed_in(self, environ: Mapping[str, str]) -> bool:
         """Whether a token is stored; only a request shows whether it is still valid."""

@@ -33,6 +33,7 @@ from agent_tui.providers.base import (
 from agent_tui.providers.faults.classify import provider_error
 from agent_tui.providers.faults.fault import Fault
 from agent_tui.providers.keys import secret_values
+from agent_tui.providers.rate_limits import LimitsStated, RateLimit, StatedLimits
 from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.table import read_bundled_table
 from agent_tui.providers.transport.serving import Listener, ServedEvent, serve
@@ -251,7 +252,8 @@ class Speaker:
     ) -> AsyncGenerator[JsonObject, None]:
         client = await self.client()
         listener.asking(address.url)
-        async with aclosing(client.events(address, content, listener.in_time)) as events:
+        answer = client.events(address, content, listener.in_time, listener.read_headers)
+        async with aclosing(answer) as events:
             async for event in events:
                 yield event
 
@@ -354,6 +356,7 @@ class ProviderHost:
         self._silence = silence or SilenceLimits.without_bytes()
         self._refusals = Refusals()
         self._answered: set[tuple[str, str]] = set()
+        self.limits = StatedLimits()
 
     async def warm(self, model: ModelRef) -> None:
         """Prepare for `model`; takes seconds without a wire of ours."""
@@ -396,9 +399,17 @@ class ProviderHost:
                 unknown = unknown or (error if error.kind == "not_found" else None)
                 told.append(lesson)
 
-    def forget_keys(self) -> None:
-        """Use keys added while the program runs; calls without a wire of ours end as crashed."""
+    def rate_limits(self, model: ModelRef) -> tuple[RateLimit, ...]:
+        """See `StatesLimits.rate_limits`."""
+        return self.limits.of(model)
+
+    def forget_keys(self, provider: str = "") -> None:
+        """Use keys added while the program runs; calls without a wire of ours end as crashed.
+
+        What is known of the limits of `provider` is forgotten: they are another account's.
+        """
         self.caller.retire()
+        self.limits.forget(provider)
 
     async def aclose(self) -> None:
         """Stop all requests and the process, and wait until it is gone."""
@@ -417,6 +428,8 @@ class ProviderHost:
                 match event:
                     case Wait():
                         way.request.on_wait(event)
+                    case LimitsStated(limits):
+                        self.limits.note(model, limits)
                     case Fault():
                         raise provider_error(event, model, is_mid_stream=is_mid_stream)
                     case chunk:

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import re
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -126,8 +127,19 @@ class FilledIn:
     problems: tuple[str, ...]
 
 
+NAME_RULE: Final = "1 to 32 lower-case letters, digits, - and _"
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
+
+
+def is_account_name(name: str) -> bool:
+    """Whether an account can have that name, which is part of the names of files."""
+    return _NAME.fullmatch(name) is not None
+
+
 class KeptKeys:
-    """One file per provider: holds its key, or says that the keyring does.
+    """One file per provider and account: holds the key, or says that the keyring does.
+
+    An account without a name is the usual one.
 
     Args:
         folder: The folder of the files, which only the owner may read.
@@ -147,32 +159,54 @@ class KeptKeys:
             if entry
         }
 
-    def keep(self, provider: str, key: str, *, in_keyring: bool) -> None:
-        """Store `key` for `provider`, replacing a previous one.
+    def names(self, provider: str) -> tuple[str, ...]:
+        """The names of accounts with a key for `provider`, without the usual one."""
+        stems = (path.stem for path in self._folder.glob(f"{provider}@*.json"))
+        found = (stem.partition("@")[2] for stem in stems)
+        return tuple(sorted(name for name in found if self._read(provider, name)))
+
+    def place(self, provider: str, name: str) -> str:
+        """Where the key of an account is stored: its file, or ``the keyring``."""
+        is_in_keyring = "is_in_keyring" in self._read(provider, name)
+        return "the keyring" if is_in_keyring else str(self._file(provider, name))
+
+    def key(self, provider: str, name: str) -> str:
+        """The key of an account; empty if it is gone.
+
+        Raises:
+            KeyringError: The keyring cannot be read.
+        """
+        entry = self._read(provider, name)
+        if "is_in_keyring" in entry:
+            return self._keyring().read(_stem(provider, name))
+        return text_at(entry, "key")
+
+    def keep(self, provider: str, key: str, *, in_keyring: bool, name: str = "") -> None:
+        """Store `key` for an account, replacing a previous one.
 
         Raises:
             KeyringError: The keyring does not accept it.
             OSError: The file cannot be written.
         """
         if in_keyring:
-            self._keyring().write(provider, key)
+            self._keyring().write(_stem(provider, name), key)
         else:
             with suppress(KeyringError):  # it stays there unused
-                self.forget(provider)
+                self.forget(provider, name)
         entry: JsonObject = _IN_KEYRING if in_keyring else {"key": key}
-        replace_private_file(self._file(provider), json.dumps(entry))
+        replace_private_file(self._file(provider, name), json.dumps(entry))
 
-    def forget(self, provider: str) -> bool:
-        """Delete the key of `provider`; returns whether there was one.
+    def forget(self, provider: str, name: str = "") -> bool:
+        """Delete the key of an account; returns whether there was one.
 
         Raises:
             KeyringError: The keyring cannot delete it; it is no longer used anyway.
             OSError: The file cannot be removed.
         """
-        entry = self._read(provider)
-        self._file(provider).unlink(missing_ok=True)
+        entry = self._read(provider, name)
+        self._file(provider, name).unlink(missing_ok=True)
         if "is_in_keyring" in entry:
-            self._keyring().remove(provider)
+            self._keyring().remove(_stem(provider, name))
         return bool(entry)
 
     def fill(self, environ: MutableMapping[str, str]) -> FilledIn:
@@ -187,7 +221,7 @@ class KeptKeys:
             if any(variable in environ for variable in KEY_VARIABLES[provider]):
                 continue
             try:
-                key = self._key(provider)
+                key = self.key(provider, "")
             except KeyringError as error:
                 problems.append(f"Cannot read the key of {provider}. {error}")
                 continue
@@ -199,17 +233,15 @@ class KeptKeys:
                 problems.append(f"The keyring no longer has a key for {provider}. {again}")
         return FilledIn(found, tuple(problems))
 
-    def _key(self, provider: str) -> str:
-        entry = self._read(provider)
-        if "is_in_keyring" in entry:
-            return self._keyring().read(provider)
-        return text_at(entry, "key")
+    def _file(self, provider: str, name: str = "") -> Path:
+        return self._folder / f"{_stem(provider, name)}.json"
 
-    def _file(self, provider: str) -> Path:
-        return self._folder / f"{provider}.json"
-
-    def _read(self, provider: str) -> JsonObject:
+    def _read(self, provider: str, name: str = "") -> JsonObject:
         try:
-            return as_object(json.loads(read_regular_file(self._file(provider))))
+            return as_object(json.loads(read_regular_file(self._file(provider, name))))
         except (OSError, ValueError):
             return {}
+
+
+def _stem(provider: str, name: str) -> str:
+    return f"{provider}@{name}" if name else provider

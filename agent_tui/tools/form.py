@@ -100,14 +100,15 @@ class FormField:
 class Elicitation:
     """A form that `server` wants filled; if it wants a page opened, only `url` is set.
 
-    Without a server, the model asks. Then all fields are choices that also take a text, and an
-    answer is a list: what was chosen, then what was written.
+    Without a server, all fields are choices, and an answer is a list: what was chosen, then what
+    was written. `heading` says who asks: the model, or the program.
     """
 
     server: str
     message: str
     fields: tuple[FormField, ...] = ()
     url: str = ""
+    heading: str = "The model asks"
 
     @property
     def title(self) -> str:

@@ -162,7 +162,7 @@ class ScreenFront:
         return await self._window.ask(screen)
 
     async def fill_form(self, form: Elicitation) -> JsonObject:
-        """Show the model's questions above the chat; letters meant for the prompt go there first.
+        """Show questions above the chat; letters meant for the prompt go there first.
 
         What is written and not sent returns to the prompt.
         """
@@ -170,7 +170,9 @@ class ScreenFront:
 
         quiet_s = self.options.approval_quiet_s
         await self._window.wait_for_chat(quiet_s)
-        screen = FormScreen(form.fields, self._window.prompt.put_before, quiet_s=quiet_s)
+        screen = FormScreen(
+            form.fields, self._window.prompt.put_before, heading=form.heading, quiet_s=quiet_s
+        )
         content = await self._window.ask(screen)
         return CANCELLED if content is None else accept_form(content)
 

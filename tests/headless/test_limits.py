@@ -13,8 +13,8 @@ from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.messages import Cost, Usage
 from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
-from agent_tui.providers.limits import Budget
 from agent_tui.providers.silence import Wait
+from agent_tui.providers.spend_limits import Budget
 from tests.support.runtime import GOOD_SUMMARY, Stage, roles
 from tests.support.waiting import WaitingProvider
 

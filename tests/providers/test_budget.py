@@ -7,7 +7,8 @@ from agent_tui.features.tour.scripted import Reply, ScriptedProvider
 from agent_tui.messages import Cost, Usage, UserMessage
 from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import Chunk, ModelInfo, ModelRef, ModelRequest, UsageChunk
-from agent_tui.providers.limits import Budget, BudgetSpent
+from agent_tui.providers.limits import BudgetSpent
+from agent_tui.providers.spend_limits import Budget
 
 MODEL = ModelRef("openai/some")
 PRICED = ModelInfo(MODEL.name, 1_000, 100, input_price=1.0, output_price=2.0)

@@ -13,6 +13,7 @@ import pytest_asyncio
 from agent_tui.events import LimitWaitStarted, TurnFinished
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.host import ProviderHost
+from agent_tui.providers.rate_limits import rate_limits
 from tests.providers.protocols import EVENTS, TOKENS, Protocol, stream_of
 from tests.support.openai_server import Failure, OpenAiServer
 from tests.support.provider_process import LITELLMS
@@ -93,6 +94,47 @@ def clock() -> SleptClock:
 async def fresh_server() -> AsyncIterator[OpenAiServer]:
     with OpenAiServer() as running:
         yield running
+
+
+def subscription_headers(left: float) -> dict[str, str]:
+    reset = str(int(time.time() + HOUR_S))
+    return {
+        "X-Codex-Primary-Used-Percent": str(100 * (1 - left)),
+        "X-Codex-Primary-Window-Minutes": "300",
+        "X-Codex-Primary-Reset-At": reset,
+    }
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        pytest.param(EVENTS["anthropic"], id="anthropic"),
+        pytest.param(EVENTS["completions"], id="completions"),
+        pytest.param(EVENTS["responses"], id="responses"),
+        pytest.param(EVENTS["gemini"], id="gemini"),
+        pytest.param(LITELLM, id="litellm"),
+    ],
+)
+async def test_a_good_reply_says_what_is_left(
+    stage: Stage, host: ProviderHost, fresh_server: OpenAiServer, protocol: Protocol
+) -> None:
+    address = f"http://127.0.0.1:{fresh_server.port}{PLACE}/v1"
+    model = ModelRef(protocol.model, address, "THE_KEY")
+    runtime = stage.runtime(host, model=model)
+    answer = stream_of(protocol.events("Hi.", "r1", TOKENS))
+    for left in (0.5, 0.25):
+        put(fresh_server, protocol, replace(answer, headers=subscription_headers(left)))
+        events = await collect(runtime.submit("hello"))
+        assert only(events, TurnFinished).outcome == "done"
+        (limit,) = rate_limits(host, model)
+        assert (limit.name, limit.left) == ("5h", pytest.approx(left))
+        assert limit.resets_at == pytest.approx(time.time() + HOUR_S, abs=60)
+    put(fresh_server, protocol, answer)
+    await collect(runtime.submit("hello"))
+    assert len(rate_limits(host, model)) == 1, "what a reply does not mention stays"
+    elsewhere = replace(model, base_url="http://127.0.0.1:1/v1")
+    assert not rate_limits(host, elsewhere)
+    await runtime.aclose()
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from agent_tui.providers.faults.reset_time import (
     seconds_to_reset,
     telling_fields,
 )
+from agent_tui.providers.rate_limits import limits_stated
 from agent_tui.providers.wires.base import RefusedError
 from tests.support.rows import each_row
 
@@ -216,3 +217,101 @@ def test_a_limit_that_is_refused_as_forbidden_is_a_limit() -> None:
     body = {"error": {"message": "Usage limit reached. Try again in 2h."}}
     error = provider_error(refused(403, body), ModelRef("x/y"))
     assert (error.kind, error.retry_after_s) == ("rate_limit", 2 * HOUR_S)
+
+
+IN_AN_HOUR = str(EPOCH_S + int(HOUR_S))
+
+
+@each_row(
+    ("headers", "limits"),
+    [
+        (
+            {
+                "anthropic-ratelimit-requests-limit": "1000",
+                "anthropic-ratelimit-requests-remaining": "999",
+                "anthropic-ratelimit-requests-reset": "2026-03-01T13:00:00Z",
+                "anthropic-ratelimit-input-tokens-limit": "80000",
+                "anthropic-ratelimit-input-tokens-remaining": "20000",
+                "anthropic-ratelimit-input-tokens-reset": "2026-03-01T12:00:30Z",
+            },
+            [("requests", 0.999, HOUR_S, 0), ("input tokens", 0.25, 30, 0)],
+        ),
+        (
+            {
+                "anthropic-ratelimit-unified-status": "allowed",
+                "anthropic-ratelimit-unified-reset": IN_AN_HOUR,
+                "anthropic-ratelimit-unified-5h-utilization": "0.62",
+                "anthropic-ratelimit-unified-5h-reset": IN_AN_HOUR,
+                "anthropic-ratelimit-unified-5h-status": "allowed",
+                "anthropic-ratelimit-unified-7d-utilization": "1.02",
+                "anthropic-ratelimit-unified-7d-reset": IN_AN_HOUR,
+                "anthropic-ratelimit-unified-overage-reset": IN_AN_HOUR,
+            },
+            [("5h", 0.38, HOUR_S, 5 * HOUR_S), ("7d", 0, HOUR_S, 168 * HOUR_S)],
+        ),
+        (
+            {
+                "x-ratelimit-limit-requests": "5000",
+                "x-ratelimit-remaining-requests": "4999",
+                "x-ratelimit-reset-requests": "12ms",
+                "x-ratelimit-limit-tokens": "160000",
+                "x-ratelimit-remaining-tokens": "0",
+                "x-ratelimit-reset-tokens": "6m0s",
+            },
+            [("requests", 0.9998, 0.012, 0), ("tokens", 0, 360, 0)],
+        ),
+        (
+            {
+                "x-codex-primary-used-percent": "62.5",
+                "x-codex-primary-window-minutes": "300",
+                "x-codex-primary-reset-at": IN_AN_HOUR,
+                "x-codex-secondary-used-percent": "3",
+                "x-codex-secondary-window-minutes": "10080",
+                "x-codex-secondary-reset-after-seconds": "7200",
+                "x-codex-bengalfox-primary-used-percent": "91",
+                "x-codex-bengalfox-primary-window-minutes": "10080",
+                "x-codex-bengalfox-primary-reset-at": IN_AN_HOUR,
+                "x-codex-credits-balance": "17.50",
+            },
+            [
+                ("5h", 0.375, HOUR_S, 5 * HOUR_S),
+                ("7d", 0.97, 2 * HOUR_S, 168 * HOUR_S),
+                ("bengalfox 7d", 0.09, HOUR_S, 168 * HOUR_S),
+            ],
+        ),
+        (
+            {
+                "x-ratelimit-limit": "100",
+                "x-ratelimit-remaining": "25",
+                "x-ratelimit-reset": f"{IN_AN_HOUR}000",
+            },
+            [("requests", 0.25, HOUR_S, 0)],
+        ),
+        ({"x-ratelimit-reset-requests": "1s"}, []),
+        ({"x-ratelimit-limit": "0", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "1"}, []),
+        ({"retry-after": "7", "x-codex-primary-used-percent": "62"}, []),
+        ({}, []),
+    ],
+)
+def test_what_is_left_of_each_limit_is_read_from_any_response(
+    headers: dict[str, str], limits: list[tuple[str, float, float, float]]
+) -> None:
+    found = limits_stated(headers, NOW)
+    assert [(one.name, one.window_s) for one in found] == [(row[0], row[3]) for row in limits]
+    for one, (_, left, reset_s, _) in zip(found, limits, strict=True):
+        assert one.left == pytest.approx(left)
+        assert one.resets_at == pytest.approx(EPOCH_S + reset_s)
+
+
+@each_row("value", ["", "NaN", "-1", "1e999", "9" * 400, "½", "62%", "0x10", "\x1b[31m", "soon"])
+def test_odd_values_state_no_limit_or_one_within_its_bounds(value: str) -> None:
+    for name in ("used-percent", "window-minutes", "reset-at"):
+        headers = {
+            "x-codex-primary-used-percent": "62",
+            "x-codex-primary-window-minutes": "300",
+            "x-codex-primary-reset-at": IN_AN_HOUR,
+            f"x-codex-primary-{name}": value,
+        }
+        for limit in limits_stated(headers, NOW):
+            assert 0 <= limit.left <= 1
+            assert limit.window_s < float("inf")

@@ -51,6 +51,8 @@ def test_every_command_of_the_program_is_there():
         "hooks",
         "find",
         "cost",
+        "account",
+        "budget",
         "btw",
         "output",
         "new",

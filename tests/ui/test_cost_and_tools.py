@@ -1,4 +1,5 @@
 import re
+import time
 from pathlib import Path
 
 from textual.widgets import Static
@@ -6,7 +7,8 @@ from textual.widgets import Static
 from agent_tui.agent.session.spending import Spending, Spent
 from agent_tui.agent.turn.request_watch import CacheBreak
 from agent_tui.events import TotalsChanged
-from agent_tui.features.cost.command import break_lines, cost_lines
+from agent_tui.features.cost.command import break_lines, cost_lines, limit_lines
+from agent_tui.providers.rate_limits import RateLimit
 from tests.ui.app_support import running_app
 
 BIG, OWN = Spent("a/big", 2, 1_500, 200, 20, 0.6), Spent("my/own", 1, 5_000, 0, 10, 0.0)
@@ -77,3 +79,14 @@ async def test_the_tools_are_listed_with_what_they_take_of_every_request(tmp_pat
         await ui.until(lambda: bool(ui.app.screen.query("#page-title")))
         title = str(ui.app.screen.query_one("#page-title", Static).content)
         assert re.fullmatch(r"The model's tools · about [1-9][\d,]* tokens per request", title)
+
+
+def test_what_is_left_of_the_limits_and_when_they_reset():
+    noon_s = time.mktime((2026, 3, 1, 12, 0, 0, 0, 0, -1))
+    limits = [RateLimit("requests", 0.999), RateLimit("5h", 0.38, noon_s + 8_400, 18_000)]
+    assert [*limit_lines(limits, noon_s)] == [
+        "Left of the provider's limits, as of its last response:",
+        "  requests: 99%",
+        "  5h: 38%, resets at 14:20",
+    ]
+    assert not [*limit_lines([], noon_s)]

@@ -1,12 +1,14 @@
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from agent_tui.commands.core.short_words import short_count, short_path
+from agent_tui.providers.rate_limits import RateLimit
 from agent_tui.tokens import ContextUsage
 from agent_tui.ui.status.status_bar import starting_line
-from agent_tui.ui.status.status_line import StatusFields, git_branch, status_line
+from agent_tui.ui.status.status_line import StatusFields, git_branch, plan_text, status_line
 from tests.support.rows import each_row
 
 FIELDS = StatusFields(
@@ -128,3 +130,26 @@ def test_while_it_starts_the_bar_says_where_and_keeps_its_width():
         assert len(line) == width
         assert line.endswith(" [ctx: …]")
     assert starting_line("~/a", 60).plain.startswith("~/a · starting…  ")
+
+
+NOON_S = time.mktime((2026, 3, 1, 12, 0, 0, 0, 0, -1))
+
+
+@each_row(
+    ("left", "text", "level"),
+    [
+        (0.38, "5h: 38% left until 14:20", "normal"),
+        (0.2, "5h: 20% left until 14:20", "warn"),
+        (0.0, "5h: 0% left until 14:20", "trigger"),
+    ],
+)
+def test_what_is_left_of_a_plan_and_until_when(left: float, text: str, level: str):
+    limit = RateLimit("5h", left, NOON_S + 8_400, 18_000)
+    assert plan_text(limit, NOON_S) == (text, level)
+    line = status_line(replace(FIELDS, plan=text, name=""), 110).plain
+    assert f"$0.18 · {text}  " in line
+
+
+def test_without_a_plan_the_bar_says_nothing_about_it():
+    assert plan_text(None, NOON_S) == ("", "normal")
+    assert plan_text(RateLimit("5h", 0.5), NOON_S) == ("5h: 50% left", "normal")

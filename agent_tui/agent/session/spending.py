@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from agent_tui.agent.conversation import Conversation
 from agent_tui.compaction.outcome import CompactionResult
 from agent_tui.messages import AssistantMessage, Cost, Usage, UserMessage
 from agent_tui.providers.base import model_name
+from agent_tui.providers.spend_limits import has_price
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     Carryover,
@@ -108,6 +110,13 @@ def spending_of(log: SessionLog) -> Spending:
                 pass
     replies = sorted(by_kind.values(), key=lambda spent: (-spent.cost_usd, -spent.input_tokens))
     return Spending(tuple(replies), summaries, _since_compaction(log), _last_turn(log))
+
+
+def known_cost_usd(conversation: Conversation) -> float | None:
+    """US dollars that `conversation` has cost, as far as prices are known; None if none is."""
+    cost_usd = conversation.totals.cost_usd
+    is_priced = has_price(conversation.model, conversation.model_info)
+    return cost_usd if cost_usd or is_priced else None
 
 
 def with_spending(

@@ -475,9 +475,8 @@ class Turn:
                 most = most_retries(error, self._most_retries)
                 delay_s = retry_delay_s(error, attempt, random.random(), most, before)
                 if delay_s is None:
-                    if await self._falls_back(error):
-                        attempt = 1
-                        before = None
+                    if await self._falls_back(error) or await self._is_limit_over(error):
+                        attempt, before = 1, None
                     elif not error.repeats(before) and await self._waits.wait_out(
                         error, self._conversation.model
                     ):
@@ -556,6 +555,20 @@ class Turn:
             stand_in(conversation, before)
         await self._make_room_if_due()
         return True
+
+    async def _is_limit_over(self, error: ProviderError) -> bool:
+        """Whether a feature lets the request be sent again although a limit is reached.
+
+        Ends the turn if it says how else the user can continue.
+        """
+        for part in self._parts:
+            advice = await part.at_limit(error, self._conversation.model, self._emit)
+            if advice:
+                error.advice = advice
+                raise _failure(error, self._waits.beyond(error)) from error
+            if advice is not None:
+                return True
+        return False
 
     def _learns_window(self, error: ProviderError) -> bool:
         """Whether the server named a smaller window than was known; if so, use it from now on."""

@@ -108,7 +108,7 @@ _SEND_ALL: Final = (Choice(True, "send them", "s"), Choice(False, "answer again"
 
 
 def question_filler(front: Front) -> FormFiller:
-    """Returns a filler for the model's questions, which asks in `front` one after the other.
+    """Returns a filler for questions to choose from, which asks in `front` one after the other.
 
     An answer is a list: what was chosen, then what was written. A question that is left ends all.
     """
@@ -147,7 +147,7 @@ async def _ask_choices(front: Front, field: FormField, place: str) -> list[str]:
             for value, label in field.choices
         ),
         "",
-        _NUMBERS if takes_several else _WORDS,
+        _NUMBERS if takes_several else _WORDS * field.takes_text,
         is_grave=True,
     )
     while typed := await front.pick(listing):

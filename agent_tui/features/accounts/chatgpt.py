@@ -19,6 +19,7 @@ _CLIENT_ID: Final = "app_EMoamEEZ73f0CkXaXp7hrann"
 """The OAuth client with which litellm renews the tokens."""
 _HOME: Final = "https://auth.openai.com"
 _LIFE_S = 900
+_FOLDER: Final = "CHATGPT_TOKEN_DIR"
 _USUAL_INTERVAL_S = 5
 _TOKENS: Final = ("access_token", "refresh_token", "id_token")
 _NOT_YET: Final = (403, 404)
@@ -86,7 +87,7 @@ class ChatGptService:
 
 def _files(environ: Mapping[str, str]) -> tuple[Path, ...]:
     """The files where litellm expects the tokens."""
-    folder = Path(environ.get("CHATGPT_TOKEN_DIR", "~/.config/litellm/chatgpt")).expanduser()
+    folder = Path(environ.get(_FOLDER, "~/.config/litellm/chatgpt")).expanduser()
     return (folder / environ.get("CHATGPT_AUTH_FILE", "auth.json"),)
 
 
@@ -102,4 +103,4 @@ async def _sign_in(environ: Mapping[str, str], show: Callable[[DeviceCode], obje
     await sign_in(ChatGptService(environ), show)
 
 
-CHATGPT: Final = Account("chatgpt", "chatgpt", "ChatGPT", _files, _has_token, _sign_in)
+CHATGPT: Final = Account("chatgpt", "chatgpt", "ChatGPT", _files, _has_token, _sign_in, _FOLDER)

@@ -26,6 +26,7 @@ _HEADERS: Final = {
 """Headers of an editor: GitHub issues Copilot tokens only to editors it knows."""
 _USUAL_INTERVAL_S = 5
 _USUAL_LIFE_S = 900
+_FOLDER: Final = "GITHUB_COPILOT_TOKEN_DIR"
 
 
 class CopilotService:
@@ -108,9 +109,7 @@ class CopilotService:
 
 def _files(environ: Mapping[str, str]) -> tuple[Path, ...]:
     """The files where litellm expects the account's token and the short-lived one."""
-    folder = Path(
-        environ.get("GITHUB_COPILOT_TOKEN_DIR", "~/.config/litellm/github_copilot")
-    ).expanduser()
+    folder = Path(environ.get(_FOLDER, "~/.config/litellm/github_copilot")).expanduser()
     return (
         folder / environ.get("GITHUB_COPILOT_ACCESS_TOKEN_FILE", "access-token"),
         folder / environ.get("GITHUB_COPILOT_API_KEY_FILE", "api-key.json"),
@@ -129,5 +128,5 @@ async def _sign_in(environ: Mapping[str, str], show: Callable[[DeviceCode], obje
 
 
 COPILOT: Final = Account(
-    "copilot", "github_copilot", "GitHub Copilot", _files, _has_token, _sign_in
+    "copilot", "github_copilot", "GitHub Copilot", _files, _has_token, _sign_in, _FOLDER
 )

@@ -292,8 +292,9 @@ class EditorForms:
         fields: dict[str, JsonObject] = {}
         for field in asked.fields:
             fields[field.name] = _property(field)
-            fields[f"{field.name}{_WRITTEN}"] = _line("or your own answer")
-        answer = await self._request("The model asks", fields)
+            if field.takes_text:
+                fields[f"{field.name}{_WRITTEN}"] = _line("or your own answer")
+        answer = await self._request(asked.heading, fields)
         if answer is None:
             return CANCELLED
         values: JsonObject = {}

@@ -17,6 +17,7 @@ from acp.helpers import (
 
 from agent_tui import events
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.session.spending import known_cost_usd
 from agent_tui.attachments import without_attachments
 from agent_tui.commands.command_output import result_text
 from agent_tui.commands.event_lines import (
@@ -137,7 +138,7 @@ class Updates:
         """How full the context is, and the cost so far if prices are known."""
         conversation = self._runtime.conversation
         used, window = conversation.usage.used, conversation.usage.window
-        known = conversation.known_cost_usd
+        known = known_cost_usd(conversation)
         cost = None if known is None else schema.Cost(amount=known, currency="USD")
         return schema.UsageUpdate(session_update="usage_update", used=used, size=window, cost=cost)
 

@@ -35,7 +35,7 @@ from agent_tui.config import STRATEGY_NAMES, Settings, check_target
 from agent_tui.config.loading import load_settings
 from agent_tui.errors import SessionError
 from agent_tui.features.compact_file.compaction import CompactionReport, FileCompaction
-from agent_tui.providers.access import NO_MODEL, first_model, open_models
+from agent_tui.providers.access import NO_MODEL, first_model, open_models, own_account_switch
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.catalog import UNKNOWN_WINDOW, ModelCatalog
 from agent_tui.providers.client import ModelClient
@@ -300,7 +300,9 @@ async def _summary_models(
     project_files = config_files_in_effect(present_folder(), load_trust())
     loaded = load_settings(user_config_path(), os.environ, flags, project_files)
     unread_keys = use_stored_keys().problems
-    models = open_models(usable_settings(loaded), os.environ, brought=plugins.of(PROVIDERS))
+    settings = usable_settings(loaded)
+    accounts = own_account_switch(settings, os.environ)
+    models = open_models(settings, os.environ, brought=plugins.of(PROVIDERS), accounts=accounts)
     default, problem = first_model(models.catalog, is_named=wanted is not None)
     notices = [one.notice for one in loaded.problems]
     notices += [*unread_keys, *filter(None, [problem])]

@@ -1,14 +1,17 @@
 """``/cost``: the tokens and dollars of the session, and what broke the provider's cache."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from agent_tui.agent.session.spending import Spending, Spent, spending_of
 from agent_tui.agent.turn.request_watch import CacheBreak
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front
 from agent_tui.commands.core.short_words import count_text
+from agent_tui.durations import clock_time
 from agent_tui.events import TotalsChanged
 from agent_tui.providers.base import ModelRef
+from agent_tui.providers.rate_limits import RateLimit, rate_limits
+from agent_tui.providers.spend_limits import has_price
 
 _CACHE = "cache"
 
@@ -26,22 +29,21 @@ async def cost(front: Front, argument: str) -> None:
         front.say("\n".join(break_lines(requests.breaks, requests.count)))
         return
 
-    def has_price(name: str) -> bool:
+    def is_priced(name: str) -> bool:
         ref = ModelRef(name)
-        return ref.runs_here or front.services.models.info(ref).input_price is not None
+        return has_price(ref, front.services.models.info(ref))
 
-    spending = spending_of(runtime.conversation.log)
-    front.say(
-        "\n".join(
-            cost_lines(
-                spending, runtime.conversation.totals, runtime.conversation.model.name, has_price
-            )
-        )
+    conversation = runtime.conversation
+    spending, model = spending_of(conversation.log), conversation.model
+    lines = cost_lines(spending, conversation.totals, model.name, is_priced)
+    lines += limit_lines(
+        rate_limits(runtime.services.provider, model), runtime.services.wall_clock()
     )
+    front.say("\n".join(lines))
 
 
 def cost_lines(
-    spending: Spending, totals: TotalsChanged, model: str, has_price: Callable[[str], bool]
+    spending: Spending, totals: TotalsChanged, model: str, is_priced: Callable[[str], bool]
 ) -> list[str]:
     """The lines for the whole session, then by model, for summaries, and for its newest part.
 
@@ -49,7 +51,7 @@ def cost_lines(
         spending: The usage in the session file.
         totals: Tokens and dollars as in the status bar.
         model: The model of the next request.
-        has_price: Whether the price of a model is known.
+        is_priced: Whether the price of a model is known.
     """
     replies = spending.replies
     requests = sum(spent.requests for spent in replies) + spending.summaries.requests
@@ -62,7 +64,7 @@ def cost_lines(
         has_estimates=any(one.has_estimates for one in replies),
     )
     used = list(dict.fromkeys(spent.model for spent in replies)) or [model]
-    unpriced = [name for name in used if name and not has_price(name)]
+    unpriced = [name for name in used if name and not is_priced(name)]
     knows_all, knows_some = not unpriced, len(unpriced) < len(used) or bool(totals.cost_usd)
     lines = [f"This session: {_amounts(whole, with_cost=knows_all or knows_some)}."]
     parts = [(_name(spent), spent) for spent in replies] if len(replies) > 1 else []
@@ -89,6 +91,20 @@ def cost_lines(
     if whole.has_estimates:
         lines.append("Some token counts are estimates: the provider sent none.")
     return lines
+
+
+def limit_lines(limits: Sequence[RateLimit], now_s: float) -> Iterator[str]:
+    """Yield what is left of each limit that the provider stated, and when it resets.
+
+    Args:
+        limits: The limits.
+        now_s: The present time, in seconds since 1970.
+    """
+    if limits:
+        yield "Left of the provider's limits, as of its last response:"
+    for limit in limits:
+        reset = f", resets at {clock_time(limit.resets_at, now_s)}" if limit.resets_at else ""
+        yield f"  {limit.name}: {limit.left_percent}%{reset}"
 
 
 def break_lines(breaks: Sequence[CacheBreak], requests: int) -> list[str]:

@@ -34,6 +34,7 @@ from agent_tui.messages import AssistantMessage, BashExecutionMessage, Message, 
 from agent_tui.paths import user_data_dir
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.limits import BudgetSpent
+from agent_tui.providers.spend_limits import has_price
 from agent_tui.safe_paths import real_path
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.entries import CustomMessageEntry, Entry, MessageEntry
@@ -246,7 +247,7 @@ class GoalPart(Part):
                 "A check contains an API key, which no session may store.",
                 "Let the command read it from a file.",
             )
-        is_priced = model.runs_here or conversation.model_info.input_price is not None
+        is_priced = has_price(model, conversation.model_info)
         if goal.max_cost_usd is not None and not is_priced:
             raise AgentTuiError(
                 f"The price of {model.name} is unknown, so --cost cannot be enforced.",

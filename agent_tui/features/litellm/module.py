@@ -146,7 +146,7 @@ def _send_bodies_as_they_are() -> None:
 
 
 def _hear_every_client() -> None:
-    """Make each HTTP client tell the current listener which URL it calls and when bytes arrive.
+    """Make each HTTP client tell the current listener which URL it calls, and what arrives when.
 
     litellm's streams drop comments and empty deltas, so they are seen only here.
     """
@@ -177,6 +177,7 @@ def _hear_every_client() -> None:
         response = await send(client, request, **options)
         if listener is not None and isinstance(response.stream, httpx.AsyncByteStream):
             listener.hear()
+            listener.read_headers(response.headers)
             response.stream = HeardStream(response.stream, listener)
         return response
 

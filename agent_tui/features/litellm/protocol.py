@@ -23,6 +23,7 @@ from agent_tui.providers.base import (
     UsageChunk,
 )
 from agent_tui.providers.faults.fault import Fault
+from agent_tui.providers.rate_limits import LimitsStated
 from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.wires.base import WireRequest
 
@@ -68,7 +69,7 @@ class Warmed:
     problem: str = ""
 
 
-WorkerEvent: TypeAlias = Chunk | Fault | Wait | Ended | Warmed
+WorkerEvent: TypeAlias = Chunk | Fault | Wait | LimitsStated | Ended | Warmed
 """A `Wait` comes every two seconds: the process is alive and a request is in progress."""
 
 _COMMANDS: Final[Mapping[str, type[WorkerCommand]]] = MappingProxyType(
@@ -87,6 +88,7 @@ _EVENTS: Final[Mapping[str, type[WorkerEvent]]] = MappingProxyType(
         "ended": Ended,
         "warmed": Warmed,
         "wait": Wait,
+        "limits": LimitsStated,
     }
 )
 _KINDS: Final = {type_: kind for kind, type_ in (*_COMMANDS.items(), *_EVENTS.items())}

@@ -1,4 +1,4 @@
-"""``agent-tui login`` and ``agent-tui logout``. Keys that are stored count without it, too."""
+"""``agent-tui login``, ``agent-tui logout`` and ``/account``. Stored keys count without it, too."""
 
 from agent_tui.feature import Feature, Subcommand
 
@@ -16,4 +16,9 @@ FEATURE = Feature(
             "agent_tui.features.login.logout",
         ),
     ),
+    options_module="agent_tui.features.login.options",
+    settings="agent_tui.features.login.settings:AccountSettings",
+    account_switch="agent_tui.features.login.named:make_switch",
+    part="agent_tui.features.login.part:AccountPart",
+    brings={"agent_tui.commands": ("agent_tui.features.login.command:account",)},
 )

@@ -2,17 +2,16 @@
 
 import argparse
 import asyncio
-import getpass
 import os
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import cast
 
 from agent_tui.cli.command_parser import subcommand_parser
-from agent_tui.cli.key_store import key_store, login_names
+from agent_tui.cli.key_store import keep, key_store, login_names, read_key
 from agent_tui.cli.output import complain, write_text
-from agent_tui.errors import AgentTuiError, UsageError
+from agent_tui.errors import UsageError
+from agent_tui.features.login.named import DEFAULT, NamedAccounts, accounts_folder
 from agent_tui.providers.accounts import (
     Account,
     DeviceCode,
@@ -22,8 +21,8 @@ from agent_tui.providers.accounts import (
     own_key_pages,
     sign_in_to,
 )
-from agent_tui.providers.kept_keys import KEEPABLE, SystemKeyring
-from agent_tui.providers.keys import KEY_VARIABLES, what_is_wrong_with
+from agent_tui.providers.kept_keys import KEEPABLE, NAME_RULE, SystemKeyring, is_account_name
+from agent_tui.providers.keys import KEY_VARIABLES
 from agent_tui.safe_text import safe_text
 
 _ABOUT = """\
@@ -66,6 +65,12 @@ def build_parser() -> argparse.ArgumentParser:
         dest="in_keyring",
         help="store the key in the system's keyring",
     )
+    parser.add_argument(
+        "--as",
+        dest="account",
+        metavar="ACCOUNT",
+        help="a name for one of several accounts, such as work",
+    )
     parser.set_defaults(has_key=False)
     if own_key_pages():
         parser.add_argument(
@@ -85,17 +90,36 @@ def run_command(argv: Sequence[str]) -> int:
     """
     arguments = build_parser().parse_args(list(argv))
     name, in_keyring = cast("str | None", arguments.name), cast(bool, arguments.in_keyring)
+    called = read_account_name(arguments.account)
     try:
         if name is None:
             _list()
         elif (account := account_called(name)) is not None:
-            _sign_in(account, in_keyring=in_keyring)
+            _sign_in(account, called, in_keyring=in_keyring)
         else:
-            _have_key_kept(name, in_keyring=in_keyring, has_key=arguments.has_key)
+            _have_key_kept(name, called, in_keyring=in_keyring, has_key=arguments.has_key)
     except KeyboardInterrupt:
         complain("Cancelled. Nothing was stored.")
         return 130
     return 0
+
+
+def read_account_name(given: str | None) -> str:
+    """The name of ``--as``; empty for the usual account.
+
+    Raises:
+        UsageError: No account can have it.
+    """
+    if given in (None, DEFAULT):
+        return ""
+    if not is_account_name(given):
+        raise UsageError(f"No account can be called {given!r}.", f"A name has {NAME_RULE}.")
+    return given
+
+
+def named_accounts() -> NamedAccounts:
+    """The user's accounts."""
+    return NamedAccounts(os.environ, key_store(), accounts_folder())
 
 
 def account_called(name: str) -> Account | None:
@@ -109,6 +133,15 @@ def _list() -> None:
         for account in own_accounts().values()
         if account.is_signed_in(os.environ)
     ]
+    accounts = named_accounts()
+    for provider in accounts.providers:
+        account = own_accounts().get(provider)
+        label = account.name if account else provider
+        rows += [
+            (f"{label} --as {name}", "signed in" if account else "a stored key")
+            for name in accounts.names(provider)
+            if name != DEFAULT
+        ]
     places = key_store().places()
     for provider, variables in KEY_VARIABLES.items():
         if variable := next((name for name in variables if name in os.environ), ""):
@@ -126,7 +159,7 @@ async def _fetch_key(page: KeyPage) -> str:
     return await page.fetch()
 
 
-def _sign_in(account: Account, *, in_keyring: bool) -> None:
+def _sign_in(account: Account, called: str, *, in_keyring: bool) -> None:
     if in_keyring:
         raise UsageError(
             "--keyring works with keys only.",
@@ -136,47 +169,23 @@ def _sign_in(account: Account, *, in_keyring: bool) -> None:
     def show(code: DeviceCode) -> None:
         write_text(f"{how_to_enter(code, account.title)} Waiting; Ctrl+C cancels.\n")
 
-    asyncio.run(sign_in_to(account, os.environ, show))
-    write_text(f"Signed in to {account.title}. Its models are named {account.provider}/...\n")
+    environ = named_accounts().environ_of(account, called or DEFAULT)
+    asyncio.run(sign_in_to(account, environ, show))
+    named = f" as {called}" if called else ""
+    write_text(
+        f"Signed in to {account.title}{named}. Its models are named {account.provider}/...\n"
+    )
 
 
-def _have_key_kept(provider: str, *, in_keyring: bool, has_key: bool) -> None:
+def _have_key_kept(provider: str, called: str, *, in_keyring: bool, has_key: bool) -> None:
     if in_keyring:
         SystemKeyring()  # fails before the user fetches a key that cannot be stored
     page = None if has_key else own_key_pages().get(provider)
-    key = asyncio.run(_fetch_key(page)) if page is not None else _read_key(KEEPABLE[provider])
-    place = _keep(provider, key, in_keyring=in_keyring)
-    write_text(safe_text(f"Stored the {provider} key in {place}.") + "\n")
+    key = asyncio.run(_fetch_key(page)) if page is not None else read_key(KEEPABLE[provider])
+    place = keep(provider, key, in_keyring=in_keyring, name=called)
+    named = f" of the account {called}" if called else ""
+    write_text(safe_text(f"Stored the {provider} key{named} in {place}.") + "\n")
+    if called:
+        return
     if variable := next((name for name in KEY_VARIABLES[provider] if name in os.environ), ""):
         complain(f"{variable} is set: it is used instead of the stored key.")
-
-
-def _read_key(variable: str) -> str:
-    """Read a key that the user types without echo, or the first line of standard input.
-
-    Raises:
-        UsageError: It cannot be a key.
-    """
-    if sys.stdin.isatty():
-        key = getpass.getpass(f"Key (as in {variable}, not shown): ").strip()
-    else:
-        key = sys.stdin.readline().strip()
-    if not key:
-        raise UsageError("No key given.")
-    if wrong := what_is_wrong_with(key):
-        raise UsageError(f"Not a key: it {wrong}.")
-    return key
-
-
-def _keep(provider: str, key: str, *, in_keyring: bool) -> str:
-    """Store `key`; returns where.
-
-    Raises:
-        AgentTuiError: It could not be stored.
-    """
-    kept = key_store()
-    try:
-        kept.keep(provider, key, in_keyring=in_keyring)
-    except OSError as error:
-        raise AgentTuiError(f"Cannot store the key: {error}.") from error
-    return kept.places()[provider]

@@ -1,12 +1,13 @@
-"""When a limit resets, as a refused response states it in its headers, its body or its text."""
+"""Limits and when they reset, as a response states it in its headers, its body or its text."""
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Final, TypeGuard
 
-_LONGEST_S: Final = 366 * 86_400.0
+LONGEST_S: Final = 366 * 86_400.0
 """What is later than this is a misread number."""
 
 _EPOCH_S: Final = 1e9
@@ -17,7 +18,7 @@ _TELLING = re.compile(r"retry|reset|rate-?limit|x-codex-.*percent", re.I)
 _MOST_FIELDS, _MOST_CHARS, _MOST_DEPTH = 64, 100, 8
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_UNIT_S: Final = {"ms": 0.001, "mil": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
+UNIT_S: Final = {"ms": 0.001, "mil": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0}
 _PART = re.compile(
     r"(?:,? (?:and )?)?(?P<number>\d+(?:\.\d+)?) ?(?P<unit>ms|milliseconds?|s(?:ec(?:ond)?s?)?"
     r"|m(?:in(?:ute)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)(?![a-z])",
@@ -107,22 +108,50 @@ def _is_time(name: str) -> bool:
     return "limit" not in name and "percent" not in name
 
 
-def _resets_of_spent_limits(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]:
+def _resets_of_spent_limits(fields: Mapping[str, str], now: datetime) -> Iterator[float | None]:
     """Yield the seconds to the reset of each limit that is used up."""
-    for name, value in headers.items():
+    for limit in limits_in(fields, now):
+        if limit.is_spent:
+            yield limit.reset_s
+
+
+@dataclass(frozen=True, slots=True)
+class LimitInHeaders:
+    """One limit in headers: its name there, and the seconds to its reset, if they can be read."""
+
+    name: str
+    left: float | None
+    is_spent: bool
+    reset_s: float | None
+
+
+def limits_in(fields: Mapping[str, str], now: datetime) -> Iterator[LimitInHeaders]:
+    """Yield each limit whose reset `fields` state."""
+    for name, value in fields.items():
         before, is_reset, after = name.partition("reset")
         if not is_reset or "overage" in name:
             continue
-        percent = _NUMBER.fullmatch(headers.get(f"{before}used-percent", ""))
-        if (
-            (
-                _NUMBER.fullmatch(left := headers.get(f"{before}remaining{after}", ""))
-                and float(left) == 0
-            )
-            or headers.get(f"{before}status{after}") == "rejected"
-            or (percent is not None and float(percent[0]) >= 100)
-        ):
-            yield _seconds(name, value, now)
+        after = after.removeprefix("s")
+        left = number_in(fields, f"{before}remaining{after}")
+        most = number_in(fields, f"{before}limit{after}")
+        percent = number_in(fields, f"{before}used-percent")
+        used = number_in(fields, f"{before}utilization{after}")
+        if percent is not None:
+            used = percent / 100
+        share = 1 - used if used is not None else left / most if left is not None and most else None
+        yield LimitInHeaders(
+            f"{before.removesuffix('-')}{'' if percent is not None else after}",
+            None if share is None else min(max(share, 0.0), 1.0),
+            left == 0
+            or (percent is not None and percent >= 100)
+            or fields.get(f"{before}status{after}") == "rejected",
+            _seconds(name, value, now),
+        )
+
+
+def number_in(fields: Mapping[str, str], name: str) -> float | None:
+    """The number that a field holds; None if it holds none."""
+    return float(found[0]) if (found := _NUMBER.fullmatch(fields.get(name, ""))) else None
 
 
 def _seconds(name: str, value: str, now: datetime) -> float | None:
@@ -153,7 +182,7 @@ def _duration(text: str, at: int) -> tuple[float, int] | None:
     seconds, end = 0.0, at
     while (part := _PART.match(text, end)) is not None:
         unit = part["unit"].lower()
-        size_s = next(size for name, size in _UNIT_S.items() if unit.startswith(name))
+        size_s = next(size for name, size in UNIT_S.items() if unit.startswith(name))
         seconds, end = seconds + float(part["number"]) * size_s, part.end()
     return (seconds, end) if end > at else None
 
@@ -168,7 +197,7 @@ def _seconds_in_text(text: str, now: datetime) -> float | None:
 
 
 def _within_bounds(seconds: float) -> float | None:
-    return max(seconds, 0.0) if seconds <= _LONGEST_S else None
+    return max(seconds, 0.0) if seconds <= LONGEST_S else None
 
 
 def _is_mapping(value: object) -> TypeGuard[Mapping[object, object]]:

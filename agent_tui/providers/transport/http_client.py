@@ -89,7 +89,11 @@ class HttpClient:
         await self._http.aclose()
 
     async def events(
-        self, address: Address, content: bytes, in_time: InTime
+        self,
+        address: Address,
+        content: bytes,
+        in_time: InTime,
+        read_headers: Callable[[Mapping[str, str]], object] = len,
     ) -> AsyncGenerator[JsonObject, None]:
         """Post `content` and yield the objects of the stream; closing this closes the connection.
 
@@ -97,6 +101,7 @@ class HttpClient:
             address: Where to send the request.
             content: The JSON body.
             in_time: Waits for the response and for each of its pieces, comments included.
+            read_headers: Called with the headers of the response, good or not, in lower case.
 
         Raises:
             BadAddressError: There can be nothing at the address.
@@ -121,6 +126,7 @@ class HttpClient:
             raise BadAddressError(f"{address.url} is not a web address") from error
         try:
             response = await self._answer(request, in_time, may_follow=may_follow)
+            read_headers(response.headers)
             pieces = response.aiter_bytes()
             try:
                 async with aclosing(_events(response, pieces, in_time, address.framing)) as events:

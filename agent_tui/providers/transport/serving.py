@@ -1,9 +1,10 @@
 """One request while it is answered: its merged chunks, its waits, and its failure."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Final, TypeAlias, TypeVar
 
 from agent_tui.config.model_addresses import is_loopback
@@ -19,6 +20,7 @@ from agent_tui.providers.base import (
     UsageChunk,
 )
 from agent_tui.providers.faults.fault import Fault, fault_of
+from agent_tui.providers.rate_limits import LimitsStated, limits_stated
 from agent_tui.providers.silence import SilenceLimits, Wait
 from agent_tui.providers.wires.base import EndlessReplyError, IdleTimeoutError
 from agent_tui.text import repair_text
@@ -35,6 +37,9 @@ class Listener:
     """Records when a request last received a byte, and when part of the reply.
 
     Needs a running event loop; uses its clock.
+
+    Attributes:
+        tell_limits: Called with the limits that a response states, if it states any.
     """
 
     def __init__(self, limits: SilenceLimits) -> None:
@@ -42,6 +47,7 @@ class Listener:
         self._limit = limits.elsewhere
         self._byte_at = self._word_at = self._now
         self._waiting: asyncio.Timeout | None = None
+        self.tell_limits: Callable[[LimitsStated], object] = id
 
     @property
     def wait(self) -> Wait:
@@ -58,6 +64,11 @@ class Listener:
         self._byte_at = self._now
         if self._waiting is not None and not self._waiting.expired():
             self._waiting.reschedule(self._deadline)
+
+    def read_headers(self, headers: Mapping[str, str]) -> None:
+        """Pass on the limits that the headers of a response state; names in lower case."""
+        if limits := limits_stated(headers, datetime.now(UTC)):
+            self.tell_limits(LimitsStated(limits))
 
     def understand(self) -> None:
         """Note that part of the reply arrived."""
@@ -239,7 +250,7 @@ def _split_text(text: str) -> list[str]:
     return [repaired[start : start + MAX_PIECE_CHARS] for start in starts] or [""]
 
 
-ServedEvent: TypeAlias = Chunk | Fault | Wait
+ServedEvent: TypeAlias = Chunk | Fault | Wait | LimitsStated
 """An event of a request in progress. Nothing follows a `Fault`."""
 
 _FLUSH_INTERVAL_S = 0.03
@@ -270,6 +281,7 @@ async def serve(
     """
     outbox = _Outbox(send)
     signs = WaitSigns(listener, send)
+    listener.tell_limits = send
     try:
         async with aclosing(chunks):
             await _pass_on(chunks, listener, outbox)

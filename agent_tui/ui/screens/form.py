@@ -60,10 +60,12 @@ class FormScreen(Modal["JsonObject"]):
         fields: Sequence[FormField],
         keep_unsent: Callable[[Sequence[Draft]], object],
         *,
+        heading: str = "The model asks",
         quiet_s: float = QUIET_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
+        self._heading = heading
         self._fields: tuple[FormField, ...] = tuple(fields)
         self._keep_unsent = keep_unsent
         self._quiet_s = quiet_s
@@ -104,8 +106,10 @@ class FormScreen(Modal["JsonObject"]):
 
     @property
     def _text(self) -> LinesField | None:
-        """The field of the question that is shown."""
-        return None if self._is_review else self._texts[self._page]
+        """The field of the question that is shown, if it takes a text."""
+        if self._is_review or not self._fields[self._page].takes_text:
+            return None
+        return self._texts[self._page]
 
     @property
     def _list(self) -> AnswerList:
@@ -115,7 +119,7 @@ class FormScreen(Modal["JsonObject"]):
         """Show another question, or all answers."""
         self._page = page
         for number, row in enumerate(self._rows):
-            row.display = number == page
+            row.display = number == page and self._fields[number].takes_text
         self.set_focus(None)
         if self._is_review:
             self._draw(marked=len(self._fields))
@@ -139,7 +143,7 @@ class FormScreen(Modal["JsonObject"]):
             ]
             rows.append(AnswerRow("", _SEND))
         else:
-            title = f"Question {self._page + 1} of {count}" if count > 1 else "The model asks"
+            title = f"Question {self._page + 1} of {count}" if count > 1 else self._heading
             question = self._fields[self._page].title
             rows = self._answer_rows()
         self.query_one("#page-title", Static).update(title)

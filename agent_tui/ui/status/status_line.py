@@ -8,12 +8,17 @@ from textual.content import Content
 
 from agent_tui.commands.core.short_words import count_text, short_count
 from agent_tui.config import PermissionMode
+from agent_tui.durations import clock_time
+from agent_tui.providers.rate_limits import RateLimit
 from agent_tui.regular_files import read_regular_file
 from agent_tui.safe_text import safe_text
 from agent_tui.tokens import ContextUsage
 
 SEPARATOR = " · "
 _GAUGE_CELLS = 10
+_LITTLE_LEFT = 0.2
+"""Of a plan; less is shown as a warning."""
+
 _FULL, _EMPTY, _MARK = "━", "┄", "┃"
 
 ContextLevel = Literal["normal", "warn", "trigger"]
@@ -32,7 +37,7 @@ _SANDBOX_STYLES = {"no sandbox": "$text-warning", "sandbox off": "bold $text-err
 
 USUAL_ORDER = (
     *("badge", "folder", "branch", "model", "mode", "sandbox", "jobs", "mouse", "command"),
-    *("totals", "name"),
+    *("totals", "plan", "name"),
 )
 """The parts of the bar, as ``status_fields`` names them."""
 
@@ -44,6 +49,7 @@ class StatusFields:
     The context is compacted automatically at `compacts_at` percent of the window; 0 for never.
     `order` names the parts that are shown, from left to right; `command` is what the user's own
     command wrote. `sandbox` is the word for how commands run.
+    `plan` is what is left of the account's plan, `plan_level` how close its end is.
     `jobs` counts the background commands that run. `is_mouse_off`: clicks and drags are the
     terminal's.
     """
@@ -61,6 +67,8 @@ class StatusFields:
     compacts_at: int = 0
     badge: str = ""
     sandbox: str = ""
+    plan: str = ""
+    plan_level: ContextLevel = "normal"
     jobs: int = 0
     is_mouse_off: bool = False
     command: str = ""
@@ -105,7 +113,7 @@ def _gauge(fields: StatusFields) -> Content:
 
 
 _GIVE_WAY = (
-    *("name", "totals", "mouse", "branch", "folder", "command", "sandbox", "jobs", "badge"),
+    *("name", "totals", "mouse", "branch", "plan", "folder", "command", "sandbox", "jobs", "badge"),
 )
 
 
@@ -124,6 +132,7 @@ def _parts_at_left(fields: StatusFields, left_out: tuple[str, ...]) -> list[Cont
         "mouse": ("mouse off" if fields.is_mouse_off else "", "$foreground-muted"),
         "command": (fields.command, "$foreground-muted"),
         "totals": (totals, "$foreground-muted"),
+        "plan": (fields.plan, _LEVEL_STYLES[fields.plan_level]),
         "name": (fields.name, "$foreground-muted"),
     }
     if (at := _place_of_branch(shown)) and branch:  # the branch belongs to the folder before it
@@ -148,6 +157,21 @@ def _totals_text(fields: StatusFields) -> str:
     if fields.cost_usd > 0:
         text += f" ${fields.cost_usd:.2f}" if fields.cost_usd >= 0.01 else " <$0.01"
     return text
+
+
+def plan_text(limit: RateLimit | None, now_s: float) -> tuple[str, ContextLevel]:
+    """What is left of a plan and until when, and how that is shown: ``5h: 38% left until 14:20``.
+
+    Args:
+        limit: The limit with the least left; None without one.
+        now_s: The present time, in seconds since 1970.
+    """
+    if limit is None:
+        return "", "normal"
+    until = f" until {clock_time(limit.resets_at, now_s)}" if limit.resets_at else ""
+    level: ContextLevel = "normal" if limit.left > _LITTLE_LEFT else "warn"
+    text = f"{limit.name}: {limit.left_percent}% left{until}"
+    return text, "trigger" if limit.left == 0 else level
 
 
 def git_branch(cwd: Path) -> str:

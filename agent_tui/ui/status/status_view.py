@@ -13,12 +13,13 @@ from agent_tui.events import AgentEvent, TurnFinished
 from agent_tui.key_actions import keys_in_force
 from agent_tui.messages import JsonObject
 from agent_tui.paths import make_private_dir
+from agent_tui.providers.rate_limits import rate_limits, tightest_of_plan
 from agent_tui.regular_files import read_regular_file
 from agent_tui.ui.chat.welcome import newest_sessions, renew_welcome
 from agent_tui.ui.chat.widgets import ChatWidgets
 from agent_tui.ui.lines_field import new_line_hint
 from agent_tui.ui.options import UiOptions
-from agent_tui.ui.status.status_line import StatusFields, git_branch
+from agent_tui.ui.status.status_line import StatusFields, git_branch, plan_text
 from agent_tui.ui.terminal.state import REPEAT_PROGRESS_S, Progress, can_show_progress
 from agent_tui.ui.transcript.blocks import StartRow, WelcomeBlock
 from agent_tui.ui.watchers import WatchedScreen, make_watchers
@@ -219,6 +220,9 @@ class StatusView:
         """What the status bar shows now."""
         runtime = self._options.runtime
         usage, totals = runtime.conversation.usage, runtime.conversation.totals
+        services = runtime.services
+        limits = rate_limits(services.provider, runtime.conversation.model)
+        plan, plan_level = plan_text(tightest_of_plan(limits), services.wall_clock())
         return StatusFields(
             folder=short_path(runtime.conversation.cwd, Path.home()),
             branch=self._branch,
@@ -233,6 +237,8 @@ class StatusView:
             compacts_at=runtime.conversation.compacts_at,
             badge=self._badge(),
             sandbox=self._sandbox,
+            plan=plan,
+            plan_level=plan_level,
             jobs=len(runtime.conversation.jobs.running),
             is_mouse_off=not self._window.terminal.is_mouse_on,
             command=self._script_line,

@@ -19,6 +19,7 @@ from agent_tui.providers.keys import KEY_VARIABLES
 from tests.support.account_server import AccountServer
 from tests.support.patience import PATIENCE_S
 from tests.support.pty_program import PtyProgram
+from tests.support.rows import each_row
 
 KEY = "sk-0123456789abcdef"
 
@@ -179,3 +180,64 @@ def test_a_key_is_typed_unseen_and_used(home: Path, tmp_path: Path):
     )
     assert f"is stored in {home}" in " ".join(checked.stdout.split())
     assert KEY not in listed.stdout + checked.stdout
+
+
+def test_signing_in_with_a_name_leaves_the_usual_sign_in(
+    github: AccountServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    github.answers["/ACCESS_TOKEN"] = [{"access_token": "gho_default"}]
+    assert run(["login", "copilot"]) == 0
+    github.answers["/ACCESS_TOKEN"] = [{"access_token": "gho_work"}]
+    assert run(["login", "copilot", "--as", "work"]) == 0
+    assert "Signed in to GitHub Copilot as work." in capsys.readouterr().out
+    assert (tmp_path / "copilot" / "access-token").read_text() == "gho_default"
+    file = tmp_path / "home/data/accounts/copilot/work/access-token"
+    assert file.read_text() == "gho_work"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert run(["login"]) == 0
+    said = capsys.readouterr().out
+    assert "copilot            signed in; models are named github_copilot/..." in said
+    assert "copilot --as work  signed in\n" in said
+    assert run(["logout", "copilot", "--as", "work"]) == 0
+    assert run(["logout", "copilot", "--as", "work"]) == 0
+    assert capsys.readouterr().out == (
+        "Signed out of GitHub Copilot as work.\nNot signed in to GitHub Copilot as work.\n"
+    )
+    assert not file.exists()
+    assert (tmp_path / "copilot" / "access-token").exists()
+
+
+def test_a_key_with_a_name_is_kept_beside_the_usual_one(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    for name, key in ((), KEY), (("--as", "work"), "sk-work-0123456789"):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(f"{key}\n"))
+        assert run(["login", "openai", *name]) == 0
+    file = home / "data" / "keys" / "openai@work.json"
+    assert capsys.readouterr().out.endswith(
+        f"Stored the openai key of the account work in {file}.\n"
+    )
+    assert json.loads((home / "data" / "keys" / "openai.json").read_text()) == {"key": KEY}
+    assert run(["login"]) == 0
+    assert "openai --as work  a stored key\n" in capsys.readouterr().out
+    assert run(["logout", "openai", "--as", "work"]) == 0
+    assert capsys.readouterr().out == "Deleted the openai key as work.\n"
+    assert not file.exists()
+
+
+@each_row("name", ["", "Work", "../x", "a b", "-"])
+def test_a_name_that_no_account_can_have_is_refused(name: str):
+    assert run(["login", "openai", f"--as={name}"]) == 2
+    assert run(["logout", "openai", f"--as={name}"]) == 2
+
+
+@pytest.mark.thorough
+def test_a_run_with_an_account_that_does_not_exist_sends_nothing(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with Path(os.devnull).open() as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+        assert run(["-p", "hi", "-m", "openai/gpt-5", "--account", "wrok"]) == 1
+    said = capsys.readouterr().err
+    assert "No account is called 'wrok'. agent-tui login lists your accounts." in said

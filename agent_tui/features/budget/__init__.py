@@ -1,0 +1,1 @@
+"""Budgets for a session and a day: what requests may cost."""

@@ -1,0 +1,3 @@
+from tests.agent.conftest import stage
+
+__all__ = ["stage"]
