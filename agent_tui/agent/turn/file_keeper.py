@@ -5,8 +5,10 @@ import stat
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 from agent_tui.agent.conversation import Conversation
+from agent_tui.safe_paths import is_folder
 from agent_tui.sessions.file.kept_files import MOST_FILE_BYTES
 from agent_tui.sessions.replay.file_changes import (
     FileChanges,
@@ -16,9 +18,11 @@ from agent_tui.sessions.replay.file_changes import (
 )
 from agent_tui.tools.base import Intent
 from agent_tui.tools.files.versions import FILE, LINK, PROGRAM, TOO_LARGE, store_version, version_of
-from agent_tui.tools.git.status import TreeDifference
+from agent_tui.tools.files.walk import relative_files
+from agent_tui.tools.git.status import TreeDifference, nearest_git
 from agent_tui.tools.git.trees import Tree, WorkTrees, is_too_large
 
+_MOST_WALKED: Final = 10_000
 _MODES = frozenset({FILE, PROGRAM, LINK})
 
 
@@ -74,7 +78,8 @@ class FileKeeper:
     async def find_unkept(self, intent: Intent, places: Sequence[Path]) -> tuple[Path, ...] | None:
         """The files with work in them that neither a commit nor undo could bring back.
 
-        Ignored files do not count. None if that is unknown, as it is of commands in no repository.
+        Ignored files do not count. If git may not be asked in a repository, each large file counts.
+        None if that is unknown, as it is of commands in no repository.
 
         Args:
             intent: What would be done.
@@ -84,10 +89,13 @@ class FileKeeper:
         if not large:
             return ()
         trees, is_edit = self._conversation.services.trees, intent.access == "write"
-        is_kept = trees is not None and self._conversation.kept_files.is_there
-        tree = await self._look(trees) if is_kept else None
+        tree = None
+        if trees is not None and self._conversation.kept_files.is_there:
+            tree = await self._look(trees)
         if trees is None or tree is None:
-            return large if is_edit else None
+            marker = await asyncio.to_thread(nearest_git, self._conversation.cwd, self._environ)
+            is_known = is_edit or (marker and not any(path.parent == path for path in large))
+            return await asyncio.to_thread(_find_large, large) if is_known else None
         unkept = await trees.find_unkept(tree, self._environ, places)
         beside = (path for path in large if is_edit and not path.is_relative_to(tree.root))
         return None if unkept is None else (*unkept, *beside)
@@ -132,6 +140,15 @@ def _may_hold_large(path: Path) -> bool:
     except OSError:
         return False
     return stat.S_ISDIR(status.st_mode) or status.st_size > MOST_FILE_BYTES
+
+
+def _find_large(places: Sequence[Path]) -> tuple[Path, ...]:
+    """The files too large to keep at or below `places`, which are such files or folders."""
+    found = list[Path]()
+    for place in places:
+        below = [place / name for name in relative_files(place, _MOST_WALKED)]
+        found += filter(_may_hold_large, below if is_folder(place) else (place,))
+    return tuple(found)
 
 
 def _of_command(

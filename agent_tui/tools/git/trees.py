@@ -201,7 +201,8 @@ class WorkTrees:
         lost = [name for name in paths if any(map(paths[name].is_relative_to, places))]
         if len(lost) <= MOST_CHANGES:
             lost = [name for name in lost if not tree.has_content(name)]
-        return tuple(paths[name] for name in lost if os.path.lexists(paths[name]))
+        there = await asyncio.to_thread(lambda: [n for n in lost if os.path.lexists(paths[n])])
+        return tuple(paths[name] for name in there)
 
     def changes(self, before: Tree, after: Tree) -> tuple[TreeDifference, ...]:
         """The files that differ, by name; none if there are too many."""

@@ -181,6 +181,23 @@ async def test_a_command_that_removes_more_files_than_undo_records_loses_work(
     assert (stage.workspace / "notes/3").exists()
 
 
+async def test_where_git_may_not_be_asked_each_large_file_counts_as_work(
+    stage: Stage, keeper: ProcessKeeper, monkeypatch: pytest.MonkeyPatch
+):
+    folder = stage.workspace
+    _with_work(folder)
+    for name in ("data/x/new", "new", "few/small"):
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder / name).write_bytes(b"x" if name == "few/small" else _LARGE)
+    for command, is_lost in (("rm -r data", True), ("rm new", True), ("rm -r few b.py", False)):
+        runtime = stage.runtime(
+            _calling(command), trees=WorkTrees(keeper), mode="accept-edits", is_interactive=False
+        )
+        monkeypatch.setattr(runtime.services.trust, "may_run_git", lambda _folder: False)
+        result = _result([*await collect(runtime.submit("go"))])
+        assert ("loses uncommitted work" in result) == is_lost, command
+
+
 @pytest.mark.parametrize("is_repository", [True, False])
 async def test_the_write_tool_replaces_no_large_file_with_work_in_it(
     stage: Stage, keeper: ProcessKeeper, is_repository: bool
