@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from itertools import chain, starmap
 
 from agent_tui.compaction.sections.commands import (
-    Runs,
-    covers_all,
+    PassedRuns,
     is_check,
     is_looking_around,
     runs_of,
@@ -48,7 +47,7 @@ def find_spent(
     """
     answers: dict[str, Unit] = {}
     later: set[object] = set()
-    passed: list[Runs] = []
+    passed = PassedRuns()
     is_next_gone = False
     for unit in reversed(units):
         message = unit.message
@@ -70,9 +69,8 @@ def find_spent(
                 is_settled = is_again and (is_short or _is_pointer(left, answer))
             elif is_check(command):
                 runs, has_passed = runs_of(command), not has_failed(output)
-                is_again |= any(covers_all(done, runs) for done in passed)
-                is_settled = is_again and has_passed
-                passed += [runs] * has_passed
+                is_settled = has_passed and (is_again or passed.cover(runs))
+                passed.add(runs if has_passed else ())
             else:
                 is_look = not command or is_looking_around(command)
                 is_settled = is_look and _is_pointer(left, answer)

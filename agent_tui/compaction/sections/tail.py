@@ -12,8 +12,7 @@ from typing import TypeAlias
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.plan import LiveConversation, LiveEntry
 from agent_tui.compaction.sections.commands import (
-    Runs,
-    covers_all,
+    PassedRuns,
     has_several_results,
     is_check,
     is_commit,
@@ -148,7 +147,7 @@ class TailEditor:
         commits = (u.position for u in self._order if u.output and is_commit(u.output))
         return max(commits, default=-1)
 
-    def _pointer(self, unit: Unit, output: Output, passed: Iterable[Runs]) -> str | None:
+    def _pointer(self, unit: Unit, output: Output, passed: PassedRuns) -> str | None:
         """The line for an output that is repeated later, or of which only the result matters."""
         if (line := self._edits.pointers.get(unit.position)) is not None:
             return line
@@ -158,7 +157,7 @@ class TailEditor:
         elif is_commit(output) and (made := COMMIT_LINE.search(output.text)):
             line = MODE_LINE.sub("", output.text[made.start() :]).rstrip()
         elif is_check(command) and has_failed(output):
-            is_solved = any(covers_all(done, runs_of(command)) for done in passed)
+            is_solved = passed.cover(runs_of(command))
             return describe(output, unit.entry_id, "passed later") if is_solved else None
         elif is_check(command):
             line = outcome_line(output)
@@ -202,7 +201,7 @@ class TailEditor:
                 if unit.output is None:
                     elsewhere.used |= self._facts[unit.entry_id].names
                 elif is_check(command := unit.output.action.command):
-                    elsewhere.passed += [runs_of(command)] * (not has_failed(unit.output))
+                    elsewhere.passed.add(() if has_failed(unit.output) else runs_of(command))
                 for call in self._facts[unit.entry_id].calls:
                     if call.id not in self._failed:
                         changes |= {call.id: call.path} if elsewhere.has_change(call) else {}
@@ -737,7 +736,7 @@ class _Elsewhere:
     ) -> None:
         self.shown = shown
         self.said = _Said(shown.values(), passages)
-        self.passed: list[Runs] = []
+        self.passed = PassedRuns()
         self.used: set[str] = set()
         self._files = {file.path: file for file in known}
         self._replaced: dict[str, frozenset[str]] = {}
