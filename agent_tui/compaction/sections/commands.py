@@ -137,7 +137,7 @@ class PassedRuns:
         return all(any(run.covers(one) for run in self._near(one)) for one in failed)
 
     def _near(self, failed: CommandRun) -> Iterator[CommandRun]:
-        """Those that may cover `failed`: on everything, or on what one of its targets is part of."""
+        """The runs on everything, or on what one of the targets of `failed` is part of."""
         target = min(failed.targets, default="")
         within = (target[: at.start()] for at in _WITHIN.finditer(target))
         for place in (*failed.words[-1:], _EVERYWHERE, target, *within):

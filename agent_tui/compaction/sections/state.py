@@ -7,7 +7,13 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.commands import PassedRuns, Runs, is_check, runs_of, without_folder
+from agent_tui.compaction.sections.commands import (
+    PassedRuns,
+    Runs,
+    is_check,
+    runs_of,
+    without_folder,
+)
 from agent_tui.compaction.sections.failures import has_failed
 from agent_tui.compaction.sections.file_states import COMMIT_LINE
 from agent_tui.compaction.sections.file_views import folder_of

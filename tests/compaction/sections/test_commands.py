@@ -1,7 +1,6 @@
 """What a command runs on what, and which commands only show something."""
 
 import pytest
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,8 +92,24 @@ def test_what_several_commands_ran_covers_what_one_would_run() -> None:
 
 WORDS = st.lists(
     st.sampled_from(
-        [*("a", "b", "a/b", "a/b.py", "a/b.py::c", "./a/b", "./...", "a/...", "a/", "/", "::a")]
-        + ["-k", "one", "two", "run", "test"]
+        [
+            "a",
+            "b",
+            "a/b",
+            "a/b.py",
+            "a/b.py::c",
+            "./a/b",
+            "./...",
+            "a/...",
+            "a/",
+            "/",
+            "::a",
+            "-k",
+            "one",
+            "two",
+            "run",
+            "test",
+        ]
     ),
     max_size=3,
 )
