@@ -104,16 +104,6 @@ def _acting(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(one for one in programs if one[0] not in _PREPARING and not _looks(*one))
 
 
-def covers_all(done: Runs, failed: Runs) -> bool:
-    """Whether the success of `done` shows that everything in `failed` now works.
-
-    A program may have run once on several targets, or once for each.
-    """
-    passed = PassedRuns()
-    passed.add(done)
-    return passed.cover(failed)
-
-
 class PassedRuns:
     """The runs that passed; looking up what they cover takes no longer if they are many."""
 

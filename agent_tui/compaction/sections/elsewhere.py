@@ -23,10 +23,9 @@ from agent_tui.compaction.sections.passages import (
     Place,
     says_something,
 )
-from agent_tui.compaction.sections.spent import names_in
 from agent_tui.compaction.tiers.describe import action_label
 from agent_tui.compaction.tiers.model import Unit
-from agent_tui.messages import AssistantMessage, Message, ToolCall
+from agent_tui.messages import AssistantMessage, ToolCall
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.outputs import action_of
 
@@ -65,11 +64,6 @@ class MessageFacts:
         return self._unit.output.action.command if self._unit.output is not None else ""
 
     @cached_property
-    def names(self) -> frozenset[str]:
-        """The names in its text, and in what its calls write, run or ask."""
-        return names_in(_words_of(self._unit.message))
-
-    @cached_property
     def lines(self) -> frozenset[str]:
         """The lines of the view."""
         return frozenset(self.view.lines) if self.view is not None else frozenset()
@@ -106,7 +100,6 @@ class Elsewhere:
     Attributes:
         said: The passages that stand in `shown` or behind the message.
         passed: What the checks behind the message ran that passed.
-        used: The names that messages behind it have, apart from outputs.
     """
 
     def __init__(
@@ -115,7 +108,6 @@ class Elsewhere:
         self.shown = shown
         self.said = KnownPassages(shown.values(), passages)
         self.passed = PassedRuns()
-        self.used: set[str] = set()
         self._files = {file.path: file for file in known}
         self._replaced: dict[str, frozenset[str]] = {}
         self._now: dict[str, frozenset[str]] = {}
@@ -200,13 +192,6 @@ def label_of(action: Action, path: str) -> str:
     if action.command:
         return action_label(action, _LABEL_CHARS)
     return f"{action.tool} {path}".strip()
-
-
-def _words_of(message: Message) -> str:
-    """The text of `message`, and what its calls write, run or ask."""
-    calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-    values = (str(value) for call in calls for value in call.arguments.values())
-    return "\n".join((message.text, *values))
 
 
 def texts_of_other(call: ToolCall) -> list[str]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence, Set
 from functools import cached_property
+from itertools import groupby
 
 from agent_tui.compaction.sections.commands import (
     PassedRuns,
@@ -21,11 +22,15 @@ from agent_tui.compaction.sections.elsewhere import (
 )
 from agent_tui.compaction.sections.failures import has_failed
 from agent_tui.compaction.sections.file_states import COMMIT_LINE, MODE_LINE
-from agent_tui.compaction.sections.file_views import OLD_NAMES, file_in_command, text_of_change
+from agent_tui.compaction.sections.file_views import (
+    OLD_NAMES,
+    file_in_command,
+    path_of_match,
+    text_of_change,
+)
 from agent_tui.compaction.sections.passages import EDITED, STANDS, KnownPassages, Passages, Place
-from agent_tui.compaction.sections.spent import lines_used
 from agent_tui.compaction.sections.state import STEP_NAMES, steps_in_plan
-from agent_tui.compaction.tiers.describe import describe, outcome_line
+from agent_tui.compaction.tiers.describe import describe, line_count, outcome_line
 from agent_tui.compaction.tiers.forms import (
     left_out_mark,
     pointers_to_newer,
@@ -47,10 +52,7 @@ from agent_tui.sessions.outputs import action_of, without_progress
 from agent_tui.tokens import TokenCounter
 
 _LISTING = frozenset({"ls", "find", "glob", "grep", "search"})
-_MESSAGES_SINCE = 20
-"""What was not used of a list in so many messages is left out."""
-
-_SHORT_ARGUMENT_TOKENS = 60
+_SHORT_ARGUMENT_TOKENS, _LONG_OUTPUT_TOKENS = 60, 60
 _LONG_LINE_CHARS, _LINE_ENDS_CHARS = 1_000, 240
 """A longer line in a command's output is generated text: its two ends are enough."""
 
@@ -128,7 +130,7 @@ class MessageShortener:
             if is_offered and not elsewhere.has_view(unit.output, facts):
                 mark = _OFFERED.format(facts.path, recall_mark(unit.entry_id))
                 return mark, frozenset({facts.path} & elsewhere.shown.keys())
-            return _shorten_output(unit, unit.output, facts, elsewhere, self.newest)
+            return self._shorten_output(unit, unit.output, elsewhere)
         if isinstance(message, AssistantMessage):
             gone = {
                 call.id: call.path
@@ -146,10 +148,8 @@ class MessageShortener:
         Returns: the files of its calls whose change stands elsewhere, by the call's id.
         """
         facts, changes = self.facts[unit.entry_id], dict[str, str]()
-        if unit.output is None:
-            elsewhere.used |= facts.names
-        elif is_check(command := unit.output.action.command):
-            elsewhere.passed.add(() if has_failed(unit.output) else runs_of(command))
+        if (output := unit.output) is not None and is_check(output.action.command):
+            elsewhere.passed.add(() if has_failed(output) else runs_of(output.action.command))
         for call in facts.calls:
             if call.id not in self._failed:
                 changes |= {call.id: call.path} if elsewhere.has_change(call) else {}
@@ -170,6 +170,36 @@ class MessageShortener:
         calls = calls if content is None else _calls_in(content)
         for label, text in texts_of((one for one in calls if one.id not in changes), facts):
             said.add(text, Place(f"your call {label} below"))
+
+    def _shorten_output(
+        self, unit: Unit, output: Output, elsewhere: Elsewhere
+    ) -> tuple[Content, frozenset[str]]:
+        """What replaces `output` (None to keep it), and the files that show what is removed."""
+        facts, entry_id, text = self.facts[unit.entry_id], unit.entry_id, output.text
+        command, tool = output.action.command, output.action.tool.lower()
+        if elsewhere.has_view(output, facts):
+            shown = frozenset({facts.path} & elsewhere.shown.keys())
+            where = f"{facts.path} is shown in the summary" if shown else "edited since"
+            return f"({where}) {recall_mark(entry_id)}", shown
+        is_long = unit.tokens > _LONG_OUTPUT_TOKENS
+        if unit.position < self.committed and is_long and not output.said:
+            lines = line_count(text.rstrip("\n").count("\n") + 1)
+            came = "" if facts.view is not None else outcome_line(output)
+            return f"{lines}{came and f'; {came}'} {recall_mark(entry_id)}", frozenset()
+        if command and facts.view is None:
+            shorten = str.rstrip if unit.position >= self.newest else _shorten_line
+            text = "\n".join(map(shorten, text.split("\n")))
+        lists = is_looking_around(command) if command else tool in _LISTING
+        if output.action.kind in ("write", "edit"):
+            own = KnownPassages((), elsewhere.said.passages)
+            own.add(text_of_change(output.action), Place(""))
+            text, _ = own.without(text, _AS_WRITTEN)
+        text, found = elsewhere.said.without(text, lines=elsewhere.places_in_view(facts))
+        if lists and facts.view is None and unit.position < self.newest:
+            text = _by_file(text)
+        if text == output.text:
+            return None, found
+        return with_recall(text, entry_id), found
 
     def _parts(
         self, message: AssistantMessage, unit: Unit, gone: Set[str], said: KnownPassages
@@ -243,35 +273,20 @@ def _with_text(call: ToolCall, old: str, new: str) -> ToolCall:
     return call.model_copy(update={"arguments": arguments})
 
 
-def _shorten_output(
-    unit: Unit, output: Output, facts: MessageFacts, elsewhere: Elsewhere, newest: int
-) -> tuple[Content, frozenset[str]]:
-    """What replaces `output` (None to keep it), and the files that show what is removed."""
-    path, text = facts.path, output.text
-    if elsewhere.has_view(output, facts):
-        where = f"{path} is shown in the summary" if path in elsewhere.shown else "edited since"
-        return f"({where}) {recall_mark(unit.entry_id)}", frozenset({path} & elsewhere.shown.keys())
-    if output.action.command and facts.view is None:
-        shorten = str.rstrip if unit.position >= newest else _shorten_line
-        text = "\n".join(map(shorten, text.split("\n")))
-    command, tool = output.action.command, output.action.tool.lower()
-    lists = is_looking_around(command) if command else tool in _LISTING
-    if lists and facts.view is None and unit.position < newest - _MESSAGES_SINCE:
-        text = lines_used(text, elsewhere.used)
-    if output.action.kind in ("write", "edit"):
-        own = KnownPassages((), elsewhere.said.passages)
-        own.add(text_of_change(output.action), Place(""))
-        text, _ = own.without(text, _AS_WRITTEN)
-    text, found = elsewhere.said.without(text, lines=elsewhere.places_in_view(facts))
-    if text == output.text:
-        return None, found
-    return with_recall(text, unit.entry_id), found
-
-
 def with_recall(text: str, entry_id: str) -> str:
     """`text`, of which something is left out, with the id of the whole."""
     is_mark = text.rpartition("\n")[2].startswith((_AS_WRITTEN, EDITED, STANDS.partition("{")[0]))
     return f"{text}{' ' if is_mark else chr(10)}{recall_mark(entry_id)}"
+
+
+def _by_file(text: str) -> str:
+    """`text` with the path of several found lines in a row once, above them."""
+    lines: list[str] = []
+    for path, group in groupby(text.split("\n"), path_of_match):
+        found = [*group]
+        is_shorter = path and len(found) > 1
+        lines += [f"{path}:", *(line[len(path) + 1 :] for line in found)] if is_shorter else found
+    return "\n".join(lines)
 
 
 def _shorten_line(line: str) -> str:

@@ -153,7 +153,7 @@ class TailEditor:
         )
         for whole in (elsewhere, frozenset[str]()):
             if sum(tail.tokens[first:]) > room:
-                tail = self._cut_middles(live, tail, first, last, room, whole)
+                tail = self.fill(live, tail, first, last, room, whole)
         return tail
 
     def _without_repeats(self, tail: Tail, first: int, units: Sequence[Unit | None]) -> Tail:
@@ -184,24 +184,12 @@ class TailEditor:
         last: int,
         room: int,
         whole: frozenset[str] = frozenset(),
-    ) -> Tail | None:
-        """`tail` with the entries `first` to `last` shortened to fit `room`, except `whole` ones.
+    ) -> Tail:
+        """`tail` with the entries `first` to `last` shortened to `room`, except `whole` ones.
 
         First, long texts that calls write or run become one line, and those of replies are cut to
-        their two ends; then outputs are. None if that is not enough.
+        their two ends; then outputs are. What is left may be larger than `room`.
         """
-        tail = self._cut_middles(live, tail, first, last, room, whole)
-        return tail if sum(tail.tokens[first:last]) <= room else None
-
-    def _cut_middles(
-        self,
-        live: LiveConversation,
-        tail: Tail,
-        first: int,
-        last: int,
-        room: int,
-        whole: frozenset[str],
-    ) -> Tail:
         tokens, edits = list(tail.tokens), dict(tail.edits)
         for at in range(first, last):
             unit = self._units.get(live.entries[at].id)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from agent_tui.compaction.sections.commands import (
     PassedRuns,
     Runs,
-    covers_all,
     is_looking_around,
     runs_of,
     without_folder,
@@ -88,6 +87,12 @@ def test_what_several_commands_ran_covers_what_one_would_run() -> None:
         passed.add(runs_of(command))
     assert passed.cover(runs_of("pytest a.py && ruff check b/c.py"))
     assert not passed.cover(runs_of("pytest a.py && ruff check c.py"))
+
+
+def covers_all(done: Runs, failed: Runs) -> bool:
+    passed = PassedRuns()
+    passed.add(done)
+    return passed.cover(failed)
 
 
 WORDS = st.lists(

@@ -298,8 +298,9 @@ def test_lines_refer_only_to_a_call_that_still_has_them(counter: TokenCounter) -
     talk = begun()
     talk.tool("bash", {"command": "make notes"}, message)
     talk.tool("bash", {"command": f"git commit -F - <<'END'\n{message}\nEND"}, "[main 1234567] x")
-    (edit,) = tail_of(ended(talk), counter).edits.values()
-    assert edit.target_id == result_id(talk, -3)  # only the call is shorter
+    left = [str(edit.replacement) for edit in tail_of(ended(talk), counter).edits.values()]
+    assert left
+    assert not any("lines shown" in text for text in left)  # the call is shorter, too
 
 
 DIFF = "diff --git a/a.py b/a.py\n" + "".join(f"+value_{n} = {n}\n" for n in range(40))
@@ -326,8 +327,12 @@ def test_what_was_not_committed_then_is_of_no_use_after_a_commit(
     assert not tail_of(ended(talk), counter).edits
     talk.tool("bash", {"command": "git commit -qam x"}, "[main 1234567] x")
     edits = tail_of(ended(talk), counter).edits
-    line = f"(committed since) [recall {shown}]"
-    assert [edit.replacement for edit in edits.values()] == ([line] if is_old else [])
+    line = (
+        "(committed since)"
+        if is_old
+        else f"{len(output.splitlines())} lines; {DIFF.splitlines()[0]}"
+    )
+    assert [edit.replacement for edit in edits.values()] == [f"{line} [recall {shown}]"]
 
 
 @each_row(
@@ -555,10 +560,11 @@ def test_only_what_fits_is_looked_at(counter: TokenCounter) -> None:
 
 
 def filled(talk: Talk, counter: TokenCounter, room: int) -> Tail | None:
-    """The whole of `talk` but its last message, shortened to fit `room`."""
+    """The whole of `talk` but its last message, shortened to fit `room`; None if it does not."""
     live = read_live(talk.path, counter)
-    plain = Tail(live.tokens, {})
-    return editor(talk, counter).fill(live, plain, 0, len(live.entries) - 1, room)
+    plain, last = Tail(live.tokens, {}), len(live.entries) - 1
+    tail = editor(talk, counter).fill(live, plain, 0, last, room)
+    return tail if sum(tail.tokens[:last]) <= room else None
 
 
 def test_a_step_that_is_too_long_keeps_the_ends_of_its_outputs(counter: TokenCounter) -> None:
@@ -620,7 +626,8 @@ def test_what_must_stay_whole_is_not_cut_and_a_plan_is_no_text_that_a_call_wrote
     plain, last = Tail(live.tokens, {}), len(live.entries)
     whole = frozenset({result_id(talk)})
     ended(talk)
-    assert editor(talk, counter).fill(live, plain, 0, last, 800, whole) is None
+    filled_tail = editor(talk, counter).fill(live, plain, 0, last, 800, whole)
+    assert sum(filled_tail.tokens[:last]) > 800
     plan = begun()
     plan.tool("plan", {"plan": TEXT}, "ok")
     assert filled(ended(plan), counter, 400) is None
@@ -651,7 +658,6 @@ def test_a_step_that_is_too_long_is_shortened_from_what_is_left_of_it(
     maker = editor(talk, counter)
     tail = maker.lines_for_what_stands_elsewhere(live, {}, PLENTY)
     filled_tail = maker.fill(live, tail, 0, len(live.entries) - 1, 400)
-    assert filled_tail is not None
     text = str(filled_tail.edits[result_id(talk, 1)].replacement)
     assert "old_7" not in text
     assert "new_7" not in text
