@@ -49,6 +49,7 @@ from agent_tui.compaction.sections.task import (
     lists_steps,
     task_blocks,
     task_texts,
+    text_shown,
 )
 from agent_tui.compaction.sections.way import way_so_far
 from agent_tui.compaction.transcript import escape_tags, tag_blocks, those_that_fit
@@ -148,7 +149,7 @@ class WorkRecord:
 
     def documents_in(self, text: str) -> frozenset[str]:
         """The paths of the task's documents that stand whole in `text`."""
-        stands = (t for t in self.named_tasks if escape_tags(f"### {t.item}\n{t.text}") in text)
+        stands = (t for t in self.named_tasks if escape_tags(text_shown(t)) in text)
         return frozenset(map(self.path_of, stands))
 
     def path_of(self, task: TaskText) -> str:
