@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -60,12 +60,6 @@ class CommandRun:
     targets: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
 
-    def with_targets(self, other: "CommandRun") -> "CommandRun":
-        """This run, also on the targets of `other`; a run without targets covers all."""
-        if not self.targets or not other.targets:
-            return self if not self.targets else other
-        return CommandRun(self.words, self.targets | other.targets, self.values | other.values)
-
     def covers(self, other: "CommandRun") -> bool:
         """Whether the success of this run shows that what failed in `other` now works.
 
@@ -112,23 +106,23 @@ class PassedRuns:
 
     def add(self, runs: Runs) -> None:
         """Add what one command ran."""
-        together: dict[tuple[str, ...], CommandRun] = {}
         for run in runs:
-            before = together.get(run.words)
-            together[run.words] = run if before is None else before.with_targets(run)
-        for run in (*runs, *together.values()):
             reached = (*run.targets, *run.words[1:])
             places = {*reached, *map(_folder, reached)}
             for place in places if run.targets else places.union(run.words[-1:]):
                 self._found[place, min(run.values, default="")][run] = None
 
     def cover(self, failed: Runs) -> bool:
-        """Whether everything in `failed` now works, as `CommandRun.covers` says."""
-        return all(any(run.covers(one) for run in self._near(one)) for one in failed)
+        """Whether everything in `failed` now works, as `CommandRun.covers` says of each target."""
+        return bool(failed) and all(
+            any(run.covers(one) for run in self._near(one))
+            for many in failed
+            for one in ([replace(many, targets=frozenset([to])) for to in many.targets] or [many])
+        )
 
     def _near(self, failed: CommandRun) -> Iterator[CommandRun]:
-        """The runs on everything, or on what one of the targets of `failed` is part of."""
-        target = min(failed.targets, default="")
+        """The runs on everything, or on what the target of `failed` is part of."""
+        target = next(iter(failed.targets), "")
         within = (target[: at.start()] for at in _WITHIN.finditer(target))
         for place in (*failed.words[-1:], _EVERYWHERE, target, *within):
             for value in ("", *failed.values):

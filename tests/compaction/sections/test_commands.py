@@ -1,5 +1,7 @@
 """What a command runs on what, and which commands only show something."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,6 +88,8 @@ def test_what_several_commands_ran_covers_what_one_would_run() -> None:
     for command in ("pytest a.py", "ruff check b"):
         passed.add(runs_of(command))
     assert passed.cover(runs_of("pytest a.py && ruff check b/c.py"))
+    passed.add(runs_of("pytest b.py"))
+    assert passed.cover(runs_of("pytest a.py b.py"))
     assert not passed.cover(runs_of("pytest a.py && ruff check c.py"))
 
 
@@ -128,8 +132,10 @@ def test_looking_up_finds_what_comparing_with_each_would(done: list[Runs], faile
     passed = PassedRuns()
     for runs in done:
         passed.add(runs)
-    (one,) = failed
-    assert passed.cover(failed) == any(run.covers(one) for runs in done for run in runs)
+    (many,) = failed
+    parts = [replace(many, targets=frozenset([target])) for target in many.targets] or [many]
+    runs = [run for runs in done for run in runs]
+    assert passed.cover(failed) == all(any(run.covers(one) for run in runs) for one in parts)
 
 
 @each_row(
