@@ -1,6 +1,6 @@
 """What a message shows and writes, and which of it stands elsewhere in the context."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -26,7 +26,7 @@ from agent_tui.compaction.sections.passages import (
 from agent_tui.compaction.tiers.describe import action_label
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.messages import AssistantMessage, ToolCall
-from agent_tui.sessions.actions import Action, Output
+from agent_tui.sessions.actions import Output
 from agent_tui.sessions.outputs import action_of
 
 _SHOWING = ("read", "write", "edit")
@@ -78,8 +78,11 @@ class MessageFacts:
     @cached_property
     def label(self) -> str:
         """What the output came of."""
-        output = self._unit.output
-        return label_of(output.action, self.path) if output is not None else ""
+        if (output := self._unit.output) is None:
+            return ""
+        if output.action.command:
+            return action_label(output.action, _LABEL_CHARS)
+        return f"{output.action.tool} {self.path}".strip()
 
     @cached_property
     def calls(self) -> tuple[WrittenCall, ...]:
@@ -176,27 +179,3 @@ class Elsewhere:
         if file is None:
             return frozenset()
         return self._lines_now(path) if file.is_whole else frozenset(file.text.split("\n"))
-
-
-def texts_of(calls: Iterable[ToolCall], facts: MessageFacts) -> Iterator[tuple[str, str]]:
-    """Label and text of what `calls` of a message write, run or send."""
-    paths = {call.id: call.path for call in facts.calls}
-    for call in calls:
-        action = action_of(call)
-        for text in texts_of_other(call) or [text_of_change(action)]:
-            yield label_of(action, paths.get(call.id, "")), text
-
-
-def label_of(action: Action, path: str) -> str:
-    """The action in a few words, with the normalized `path` of its file."""
-    if action.command:
-        return action_label(action, _LABEL_CHARS)
-    return f"{action.tool} {path}".strip()
-
-
-def texts_of_other(call: ToolCall) -> list[str]:
-    """The command of `call`, or what it sends if it neither runs a command nor touches a file."""
-    action = action_of(call)
-    if action.command or action.kind != "other":
-        return [action.command] if action.command else []
-    return [text for text in call.arguments.values() if isinstance(text, str)]

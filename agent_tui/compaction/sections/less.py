@@ -1,6 +1,6 @@
 """What turns one of the newest messages into less: what stands elsewhere becomes a line."""
 
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from functools import cached_property
 from itertools import groupby
 
@@ -14,12 +14,7 @@ from agent_tui.compaction.sections.commands import (
     runs_of,
     shows_uncommitted,
 )
-from agent_tui.compaction.sections.elsewhere import (
-    Elsewhere,
-    MessageFacts,
-    texts_of,
-    texts_of_other,
-)
+from agent_tui.compaction.sections.elsewhere import Elsewhere, MessageFacts
 from agent_tui.compaction.sections.failures import has_failed
 from agent_tui.compaction.sections.file_states import COMMIT_LINE, MODE_LINE
 from agent_tui.compaction.sections.file_views import (
@@ -139,7 +134,7 @@ class MessageShortener:
                 if elsewhere.has_change(call)
             }
             paths = frozenset(elsewhere.shown.keys() & gone.values())
-            return self._parts(message, unit, gone.keys(), elsewhere.said), paths
+            return self._parts(message, unit, gone.keys()), paths
         return None, frozenset()
 
     def note(self, unit: Unit, content: Content, elsewhere: Elsewhere) -> dict[str, str]:
@@ -154,22 +149,10 @@ class MessageShortener:
             if call.id not in self._failed:
                 changes |= {call.id: call.path} if elsewhere.has_change(call) else {}
                 elsewhere.note_replaced(call)
-        self._note_said(unit, content, elsewhere.said, changes.keys())
+        if output is not None:
+            left = content if isinstance(content, str) else output.text
+            elsewhere.said.add(left, Place(f"{facts.label} below"))
         return changes
-
-    def _note_said(
-        self, unit: Unit, content: Content, said: KnownPassages, changes: Collection[str]
-    ) -> None:
-        """Add to `said` what `unit` shows, or is left of it in `content`, without `changes`."""
-        facts = self.facts[unit.entry_id]
-        if unit.output is not None:
-            left = content if isinstance(content, str) else unit.output.text
-            said.add(left, Place(f"{facts.label} below"))
-        message = unit.message
-        calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-        calls = calls if content is None else _calls_in(content)
-        for label, text in texts_of((one for one in calls if one.id not in changes), facts):
-            said.add(text, Place(f"your call {label} below"))
 
     def _shorten_output(
         self, unit: Unit, output: Output, elsewhere: Elsewhere
@@ -201,32 +184,16 @@ class MessageShortener:
             return None, found
         return with_recall(text, entry_id), found
 
-    def _parts(
-        self, message: AssistantMessage, unit: Unit, gone: Set[str], said: KnownPassages
-    ) -> Content:
-        """`message` without thinking and text shown elsewhere, and with replaced texts.
-
-        Elsewhere is in a later call, or for the calls that are `gone`, in their file.
-        """
-        entry_id = unit.entry_id
+    def _parts(self, message: AssistantMessage, unit: Unit, gone: Set[str]) -> Content:
+        """`message` without thinking, replaced texts, and what calls that are `gone` wrote."""
         parts: list[TextContent | ToolCall] = []
         for part in without_thinking(message):
             if isinstance(part, ToolCall) and part.id in gone:
-                part = self._without_written(part, entry_id)
+                part = self._without_written(part, unit.entry_id)
             elif isinstance(part, ToolCall) and steps_in_plan(part.arguments):
-                part = self._without_plan(part, entry_id)
-            elif isinstance(part, ToolCall) and (texts := texts_of_other(part)):
-                if part.id not in self._failed:
-                    part = self._without_body(part, unit)
-                    texts = texts_of_other(part)
-                for whole in texts:
-                    first, _, rest = whole.partition("\n")
-                    left, _ = said.without(rest)
-                    if left != rest:
-                        part = _with_text(part, whole, with_recall(f"{first}\n{left}", entry_id))
+                part = self._without_plan(part, unit.entry_id)
             elif isinstance(part, ToolCall) and part.id not in self._failed:
-                limit = _SHORT_ARGUMENT_TOKENS
-                part = without_long_texts(part, limit, entry_id, self._counter, names=OLD_NAMES)
+                part = self._without_body(part, unit)
             parts.append(part)
         return tuple(parts) if tuple(parts) != message.content else None
 
@@ -252,14 +219,20 @@ class MessageShortener:
         return call.model_copy(update={"arguments": arguments})
 
     def _without_body(self, call: ToolCall, unit: Unit) -> ToolCall:
-        """`call` with the first line of a commit's message, or of a command committed since."""
-        command = action_of(call).command
+        """`call` without texts that it replaced in a file.
+
+        Of a commit's message, or of a command committed since, the first line stays.
+        """
+        action, limit, entry_id = action_of(call), _SHORT_ARGUMENT_TOKENS, unit.entry_id
+        command = action.command
+        if not command and action.kind != "other":
+            return without_long_texts(call, limit, entry_id, self._counter, names=OLD_NAMES)
         text = message_of_commit(command) or (command if unit.position < self.committed else "")
         subject, _, body = text.partition("\n")
         tokens = self._counter.count_text(body)
-        if not subject or tokens <= _SHORT_ARGUMENT_TOKENS:
+        if not subject or tokens <= limit:
             return call
-        return _with_text(call, body, left_out_mark(tokens, unit.entry_id))
+        return _with_text(call, body, left_out_mark(tokens, entry_id))
 
 
 def _with_text(call: ToolCall, old: str, new: str) -> ToolCall:
@@ -294,9 +267,3 @@ def _shorten_line(line: str) -> str:
     if len(line) <= _LONG_LINE_CHARS:
         return line.rstrip()
     return shorten_middle(" ".join(line.split()), _LINE_ENDS_CHARS)
-
-
-def _calls_in(content: Content) -> Iterator[ToolCall]:
-    """The calls in what replaces a message."""
-    parts = content if isinstance(content, tuple) else ()
-    return (part for part in parts if isinstance(part, ToolCall))

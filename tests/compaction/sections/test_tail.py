@@ -264,19 +264,6 @@ def test_a_passage_that_comes_again_later_stands_once(counter: TokenCounter) -> 
     assert (edit.target_id, edit.replacement) == (older, f"first\n{line}")
 
 
-def test_a_command_that_was_given_again_stands_once(counter: TokenCounter) -> None:
-    talk = begun()
-    message = "\n".join(f"Line {n} of what was changed and why." for n in range(12))
-    command = f"git commit -F - <<'END'\n{message}\nEND"
-    talk.tool("bash", {"command": command}, "refused", is_error=True)
-    talk.tool("bash", {"command": f"{command}\ngit log -1"}, "refused", is_error=True)
-    (edit,) = tail_of(ended(talk), counter).edits.values()
-    (part,) = [part for part in edit.replacement or () if isinstance(part, ToolCall)]
-    where = "your call $ git commit -F - <<'END' Line 0 of what was changed and why.…"
-    left = f"git commit -F - <<'END'\n(lines shown in {where} below) [recall {edit.target_id}]"
-    assert part.arguments["command"] == left
-
-
 def test_of_the_message_of_a_commit_its_subject_stays(counter: TokenCounter) -> None:
     message = "\n".join(["One thing", *(f"Line {n} of what was changed." for n in range(20))])
     command = f"git commit -F - <<'END'\n{message}\nEND\nmake"
@@ -426,17 +413,6 @@ def test_what_was_only_shown_goes_if_the_same_command_shows_it_again(
         edits = [str(edit.replacement) for edit in tail_of(ended(talk), counter).edits.values()]
         assert ("the same command ran again later, in " in "".join(edits)) is goes
         assert len(edits) == goes
-
-
-def test_what_another_tool_was_sent_again_stands_once(counter: TokenCounter) -> None:
-    talk = begun()
-    text = "\n".join(f"Line {n} of what was found and why." for n in range(12))
-    talk.tool("create_issue", {"title": "a", "text": f"Bug\n{text}"}, "refused", is_error=True)
-    talk.tool("create_issue", {"title": "a", "text": f"Bug\n{text}", "team": "b"}, "created")
-    (edit,) = tail_of(ended(talk), counter).edits.values()
-    (part,) = [part for part in edit.replacement or () if isinstance(part, ToolCall)]
-    left = f"Bug\n(lines shown in your call create_issue below) [recall {edit.target_id}]"
-    assert part.arguments == {"title": "a", "text": left}
 
 
 def test_an_output_that_was_cut_still_stands_for_its_repeats(counter: TokenCounter) -> None:
