@@ -189,10 +189,10 @@ class SpacePlanner:
             most = left if self._has_notes else min(left, int(self._room * STEP_SHARE))
             if whole > most:
                 filled = self._editor.fill(self._live, tail, place, cut, most, self._tasks)
-                if filled is None:
+                if (whole := sum(filled.tokens[place:cut])) > most:
                     break
                 tail = filled
-            left -= sum(tail.tokens[place:cut])
+            left -= whole
             cut = place
         return cut, tail
 

@@ -75,7 +75,7 @@ class ShellChanges:
     restored: tuple[tuple[str, str], ...]
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=4_096)
 def shell_changes(command: str) -> ShellChanges:
     """What `command` does to files, as far as its text shows.
 
@@ -203,13 +203,13 @@ def files_deleted_in_patch(text: str) -> tuple[str, ...]:
     return tuple(_DELETED.findall(text))
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=4_096)
 def programs_run(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Name and arguments of each program that `command` runs, without redirections."""
     return tuple(program for pipeline in pipelines_run(command) for program in pipeline)
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=4_096)
 def pipelines_run(command: str) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], ...]:
     """The same programs, those together of which one reads what the other prints."""
     pipelines: list[list[tuple[str, tuple[str, ...]]]] = [[]]

@@ -24,6 +24,7 @@ from agent_tui.agent.compaction.reports import (
     outcome_event,
     progress_to,
 )
+from agent_tui.agent.compaction.sources import largest_sources
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.part import Answer, Part, ask_before, carried_entries
 from agent_tui.agent.services import RuntimeServices
@@ -33,7 +34,6 @@ from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import RefillWatch, should_compact
 from agent_tui.compaction.proposal import Decision, Proposal
 from agent_tui.compaction.request import Ahead, Asking, CompactionRequest, ContextSizes, Occasion
-from agent_tui.compaction.sources import largest_sources
 from agent_tui.errors import CompactionError, NothingToCompactError, SessionError
 from agent_tui.events import (
     CompactionFailed,

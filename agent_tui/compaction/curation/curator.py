@@ -12,7 +12,7 @@ from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, ask_again
 from agent_tui.compaction.curation.gaps import find_gaps, free_tokens, with_additions
 from agent_tui.compaction.curation.pieces import Kind, Piece
 from agent_tui.compaction.request import CompactionRequest
-from agent_tui.compaction.sections.tail import without_repeats
+from agent_tui.compaction.sections.passages import without_repeats
 from agent_tui.compaction.summary.validate import SummaryJudge, summary_source, why_unusable
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript import call_text, escape_tags

@@ -1,8 +1,9 @@
 """Shell commands: what they run on which targets, and whether they only show something."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -39,6 +40,10 @@ _TARGET = re.compile(r"[./:]|^-$|\s")
 _COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
 _HERE = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
 _VIEWED = re.compile(r"\s*(?:2>&1\s*)?(?:\|\s*(?:head|tail)\b.*)?$", re.DOTALL)
+_WITHIN = re.compile(r"/|::")
+_EVERYWHERE = "./..."
+"""The target of Go's tools that includes all others."""
+
 _INLINE = "-"
 """The target of a program that runs a text given on the command line."""
 
@@ -55,12 +60,6 @@ class CommandRun:
     targets: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
 
-    def with_targets(self, other: "CommandRun") -> "CommandRun":
-        """This run, also on the targets of `other`; a run without targets covers all."""
-        if not self.targets or not other.targets:
-            return self if not self.targets else other
-        return CommandRun(self.words, self.targets | other.targets, self.values | other.values)
-
     def covers(self, other: "CommandRun") -> bool:
         """Whether the success of this run shows that what failed in `other` now works.
 
@@ -73,7 +72,7 @@ class CommandRun:
         if not is_same or not self.values <= other.values:
             return False
         targets = self.targets | folders
-        if not targets or "./..." in targets:
+        if not targets or _EVERYWHERE in targets:
             return True
         return bool(other.targets) and all(
             any(reaches(own, target) for own in targets) for target in other.targets
@@ -99,17 +98,35 @@ def _acting(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(one for one in programs if one[0] not in _PREPARING and not _looks(*one))
 
 
-def covers_all(done: Runs, failed: Runs) -> bool:
-    """Whether the success of `done` shows that everything in `failed` now works.
+class PassedRuns:
+    """The runs that passed; looking up what they cover takes no longer if they are many."""
 
-    A program may have run once on several targets, or once for each.
-    """
-    together: dict[tuple[str, ...], CommandRun] = {}
-    for run in done:
-        before = together.get(run.words)
-        together[run.words] = run if before is None else before.with_targets(run)
-    runs = (*done, *together.values())
-    return all(any(run.covers(other) for run in runs) for other in failed)
+    def __init__(self) -> None:
+        self._found: defaultdict[tuple[str, str], dict[CommandRun, None]] = defaultdict(dict)
+
+    def add(self, runs: Runs) -> None:
+        """Add what one command ran."""
+        for run in runs:
+            reached = (*run.targets, *run.words[1:])
+            places = {*reached, *map(_folder, reached)}
+            for place in places if run.targets else places.union(run.words[-1:]):
+                self._found[place, min(run.values, default="")][run] = None
+
+    def cover(self, failed: Runs) -> bool:
+        """Whether everything in `failed` now works, as `CommandRun.covers` says of each target."""
+        return bool(failed) and all(
+            any(run.covers(one) for run in self._near(one))
+            for many in failed
+            for one in ([replace(many, targets=frozenset([to])) for to in many.targets] or [many])
+        )
+
+    def _near(self, failed: CommandRun) -> Iterator[CommandRun]:
+        """The runs on everything, or on what the target of `failed` is part of."""
+        target = next(iter(failed.targets), "")
+        within = (target[: at.start()] for at in _WITHIN.finditer(target))
+        for place in (*failed.words[-1:], _EVERYWHERE, target, *within):
+            for value in ("", *failed.values):
+                yield from self._found.get((place, value), ())
 
 
 def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> CommandRun:
@@ -134,8 +151,12 @@ def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> CommandRun:
 
 def reaches(own: str, target: str) -> bool:
     """Whether a run on `own` includes `target`, which may be a part of it."""
-    whole = own.removesuffix("...").rstrip("/")
+    whole = _folder(own)
     return target in (own, whole) or target.startswith((f"{whole}/", f"{own}::"))
+
+
+def _folder(target: str) -> str:
+    return target.removesuffix("...").rstrip("/")
 
 
 @lru_cache(maxsize=1_024)

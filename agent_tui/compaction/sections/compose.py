@@ -49,6 +49,7 @@ from agent_tui.compaction.sections.task import (
     lists_steps,
     task_blocks,
     task_texts,
+    text_shown,
 )
 from agent_tui.compaction.sections.way import way_so_far
 from agent_tui.compaction.transcript import escape_tags, tag_blocks, those_that_fit
@@ -148,7 +149,7 @@ class WorkRecord:
 
     def documents_in(self, text: str) -> frozenset[str]:
         """The paths of the task's documents that stand whole in `text`."""
-        stands = (t for t in self.named_tasks if escape_tags(f"### {t.item}\n{t.text}") in text)
+        stands = (t for t in self.named_tasks if escape_tags(text_shown(t)) in text)
         return frozenset(map(self.path_of, stands))
 
     def path_of(self, task: TaskText) -> str:
@@ -502,13 +503,18 @@ def _digest(text: str) -> str:
 
 
 def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[str]:
-    """The lines on the state of the work; open items have priority, then what was done last."""
+    """The lines on the state of the work; open items have priority, then what was done last.
+
+    If all is done, its commits tell.
+    """
     state = record.state
     open_lines = in_progress_lines(state) + [f"- [ ] {line}" for line in pending_lines(state)]
     checks = repository_lines(state, record.repositories, record.folders)
     checks += check_lines(state) + _uncommitted_line(record)
     room -= sum(counter.count_text(line) + 1 for line in (*open_lines, *checks))
-    finished = lines_of_done(state) + commit_lines(state, record.repositories)
+    finished = commit_lines(state, record.repositories)
+    if open_lines or not finished:
+        finished = lines_of_done(state) + finished
     done = _newest_that_fit(finished, max(room, 0), counter)
     return [*done, *open_lines, *checks]
 

@@ -10,7 +10,7 @@ from typing import Literal
 from agent_tui.compaction.ledger.files import files_of, normalise_path
 from agent_tui.compaction.sections.commands import (
     CommandRun,
-    covers_all,
+    PassedRuns,
     hides_exit_code,
     is_looking_around,
     reaches,
@@ -84,8 +84,10 @@ class _Tracked:
 
     def is_only_about(self, names: Set[str]) -> bool:
         """Whether the message names files, and all of them are among `names`."""
+        if not self.is_open or not names:
+            return False
         named = set(_FILE_NAME.findall("\n".join(_decisive_lines(self.failure))))
-        return bool(named) and self.is_open and named <= names
+        return bool(named) and named <= names
 
     def update(self, **values: object) -> None:
         self.failure = self.failure.model_copy(update=values)
@@ -137,11 +139,14 @@ class FailureReader:
         if output.job:
             self._note_step(event, runs)
         elif not has_failed(output) and not output.ending and not output.refusal:
-            for one in self._found if output.exit_code in (None, 0) else ():
-                label = self._label(output)
+            label, passed = self._label(output), PassedRuns()
+            passed.add(runs if output.exit_code in (None, 0) else ())
+            for one in self._found:
+                if not one.is_open or not passed.cover(one.runs):
+                    continue
                 is_same = without_view(label) == without_view(one.failure.label)
                 is_hidden = not is_same and hides_exit_code(without_view(output.action.command))
-                if one.is_open and not is_hidden and covers_all(runs, one.runs):
+                if not is_hidden:
                     steps = _curing_steps(one)
                     one.update(ending="passed", steps=steps, later="" if is_same else label)
             self._note_step(event, runs)

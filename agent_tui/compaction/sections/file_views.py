@@ -188,6 +188,12 @@ def plain_lines(text: str) -> list[tuple[str, str]]:
     ]
 
 
+def path_of_match(line: str) -> str:
+    """The file that a search found `line` in; empty if the line names none."""
+    found = _FOUND_LINE.match(line)
+    return (found and found[1]) or ""
+
+
 def _first_text(arguments: JsonObject, names: Sequence[str]) -> str | None:
     return next((v for name in names if isinstance(v := arguments.get(name), str)), None)
 

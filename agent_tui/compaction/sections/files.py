@@ -20,6 +20,7 @@ _Range: TypeAlias = tuple[int, int, int]
 """Index of a run of a file, and of the first and last line in it."""
 
 _NAME, _IS_DECISIVE = re.compile(r"[^\W\d]\w{3,}"), re.compile(r"_|\d|[a-z][A-Z]")
+_FILE_NAME = re.compile(r"[\w.-]+\.\w+")
 _MOST_NAMED_LINES = 60
 _DATA_LINE_CHARS = 200
 """In data, such as JSON Lines or generated code, lines are longer on average."""
@@ -72,10 +73,9 @@ def choose_files(
     verbatim: frozenset[str] = frozenset(),
     named: str = "",
 ) -> list[ShownFile]:
-    """The files to show: changed, often read and `named` ones, and those that the disk has anew.
+    """The files to show: changed ones, also outside, and `named` ones that were often read.
 
-    The most recently touched come first. Settled ones come last, with less: those whose changes are
-    committed, and of those that were only read the ones that no newest text names.
+    The most recently touched come first, and those whose changes are committed last, with less.
 
     A small file is shown whole, and so is one that was written and not committed. The share of
     another has the parts that are `named`, edited or looked at, the newest first, with the lines
@@ -92,17 +92,12 @@ def choose_files(
     """
     for file in files[:_MOST_COMPARED]:
         complete_file(file, on_disk)
-    names = frozenset(filter(_IS_DECISIVE.search, _NAME.findall(named)))
-    at_work = [
-        file
-        for file in files
-        if (file.is_changed or file.reads >= _OFTEN_READ or file.is_changed_outside)
-        and not file.path.startswith(SCRATCH)
-        and (file.is_changed or is_of_the_work(file.path))
-    ]
+    words = filter(_IS_DECISIVE.search, _NAME.findall(named))
+    names = frozenset((*words, *_FILE_NAME.findall(named)))
+    at_work = [file for file in files if _is_needed(file, names)]
     shown: list[ShownFile] = []
     share = max(int(room_tokens * FILE_SHARE), min(LEAST_FILE_TOKENS, room_tokens // 2))
-    for file in sorted(at_work, key=lambda file: _is_settled(file, names)):
+    for file in sorted(at_work, key=_is_settled):
         if room_tokens < _LEAST_TOKENS:
             break
         complete_file(file, on_disk)
@@ -111,7 +106,7 @@ def choose_files(
             shown.append(ShownFile(file.path, head, is_whole=True))
             continue
         is_written = file.written_at and not file.is_committed
-        limit = int(share * (_SETTLED_PART if _is_settled(file, names) else 1))
+        limit = int(share * (_SETTLED_PART if _is_settled(file) else 1))
         least = LEAST_FILE_TOKENS if file.written_at else LEAST_FILE_TOKENS * _WHOLE_PART
         whole = room_tokens if is_written else int(max(limit * _WHOLE_PART, least))
         if made := _show(file, min(limit, room_tokens), min(whole, room_tokens), counter, names):
@@ -120,13 +115,19 @@ def choose_files(
     return shown
 
 
-def _is_settled(file: FileState, names: Set[str]) -> bool:
-    """Whether the changes of `file` are committed, or it was only read and is not named."""
-    if file.is_changed:
-        return file.is_committed
+def _is_needed(file: FileState, names: Set[str]) -> bool:
+    """Whether `file` was changed, here or outside, or read often and is among `names`."""
+    if file.path.startswith(SCRATCH) or not (file.is_changed or is_of_the_work(file.path)):
+        return False
+    path = PurePosixPath(file.path)
+    is_named = not names.isdisjoint((path.stem, path.name)) or any(_places_named(file, names))
+    return file.is_changed or file.is_changed_outside or (file.reads >= _OFTEN_READ and is_named)
+
+
+def _is_settled(file: FileState) -> bool:
+    """Whether the changes of `file` are committed, or it is data that was only read."""
     is_data = len(file.text) > _DATA_LINE_CHARS * (file.text.count("\n") + 1)
-    stem = PurePosixPath(file.path).stem
-    return is_data or (stem not in names and not any(_places_named(file, names)))
+    return file.is_committed if file.is_changed else is_data
 
 
 def paths_shown_in(summary: str) -> list[str]:
@@ -148,7 +149,7 @@ def _show(
         if counter.count_text(text) + _GAP_TOKENS <= whole:
             return ShownFile(file.path, text, file.is_whole and not file.unseen)
     found = [*_places_named(file, names), *_places_of_work(file)]
-    if not found and _is_settled(file, names):
+    if not found and _is_settled(file):
         return None
     part = ("edited" if file.is_changed else "last seen") + " places" if found else "the beginning"
     head = f"### {file.path} ({what}; {part}){note}"

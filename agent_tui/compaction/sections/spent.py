@@ -1,13 +1,10 @@
-"""What of the newest messages is not needed any more: exchanges, and lines of lists."""
+"""Which of the newest exchanges are not needed any more."""
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
-from itertools import chain, starmap
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import starmap
 
 from agent_tui.compaction.sections.commands import (
-    Runs,
-    covers_all,
+    PassedRuns,
     is_check,
     is_looking_around,
     runs_of,
@@ -16,18 +13,10 @@ from agent_tui.compaction.sections.failures import has_failed
 from agent_tui.compaction.sections.history import announces_only
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.messages import AssistantMessage, ToolResultMessage
-from agent_tui.omissions import omission_mark
 from agent_tui.sessions.shell_files import programs_run
 
 _ANSWER_TOKENS = 80
 """A longer answer to a change says more than that it was made."""
-
-_WORD, _NO_PROSE = re.compile(r"[\w.@+-]+"), re.compile(r"[_\d.]|[a-z][A-Z]")
-"""A word, and what makes it a path, an identifier, a number or a hash. As one pattern, they would
-take the square of the length of a long word."""
-
-_LISTED_LINES, _SHARED = 10, 1 / 3
-"""The least lines of a list; names that more of them have do not tell them apart."""
 
 
 def find_spent(
@@ -48,7 +37,7 @@ def find_spent(
     """
     answers: dict[str, Unit] = {}
     later: set[object] = set()
-    passed: list[Runs] = []
+    passed = PassedRuns()
     is_next_gone = False
     for unit in reversed(units):
         message = unit.message
@@ -70,9 +59,8 @@ def find_spent(
                 is_settled = is_again and (is_short or _is_pointer(left, answer))
             elif is_check(command):
                 runs, has_passed = runs_of(command), not has_failed(output)
-                is_again |= any(covers_all(done, runs) for done in passed)
-                is_settled = is_again and has_passed
-                passed += [runs] * has_passed
+                is_settled = has_passed and (is_again or passed.cover(runs))
+                passed.add(runs if has_passed else ())
             else:
                 is_look = not command or is_looking_around(command)
                 is_settled = is_look and _is_pointer(left, answer)
@@ -86,6 +74,7 @@ def find_spent(
 
 def _task(program: str, words: Sequence[str]) -> str:
     """`program` with its first option or task: ``sed -n``, ``git status``."""
+    words = words[2:] if words[:1] == ("-C",) else words  # a folder, for git, make and others
     first = "".join(words[:1])
     return f"{program} {first}" if first[:1] == "-" or first.isalpha() else program
 
@@ -95,25 +84,3 @@ def _is_pointer(left: Mapping[str, str], answer: Unit) -> bool:
     lines = {line for line in left.get(answer.entry_id, "-").split("\n") if line.strip()}
     is_own = lines.isdisjoint(answer.message.text.split("\n"))
     return is_own and all(line.startswith(("(", "[recall ")) for line in lines)
-
-
-def names_in(text: str) -> frozenset[str]:
-    """The names in `text`: of files, of parts of code, numbers and hashes."""
-    words = {*_WORD.findall(text)}
-    return frozenset(word.strip(".-") for word in words if _NO_PROSE.search(word))
-
-
-def lines_used(text: str, used: Set[str]) -> str:
-    """The first line of a list, and those with a name of their own that is among `used`.
-
-    A mark has the number of the others. The list stays as it is if that saves little.
-    """
-    lines = text.rstrip("\n").split("\n")
-    names = list(map(names_in, lines))
-    shared = Counter(chain.from_iterable(names))
-    used = {name for name in used if shared[name] <= _SHARED * len(lines)}
-    kept = [line for at, line in enumerate(lines) if not at or names[at] & used]
-    gone = len(lines) - len(kept)
-    if len(lines) < _LISTED_LINES or gone < len(lines) // 2:
-        return text
-    return "\n".join((*kept, omission_mark(f"{gone:,} lines")))

@@ -7,7 +7,13 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.commands import covers_all, is_check, runs_of, without_folder
+from agent_tui.compaction.sections.commands import (
+    PassedRuns,
+    Runs,
+    is_check,
+    runs_of,
+    without_folder,
+)
 from agent_tui.compaction.sections.failures import has_failed
 from agent_tui.compaction.sections.file_states import COMMIT_LINE
 from agent_tui.compaction.sections.file_views import folder_of
@@ -67,6 +73,7 @@ class StateReader:
     def __init__(self, earlier: WorkState | None = None, folders: Sequence[str] = ("/",)) -> None:
         self._state = (earlier or WorkState()).model_copy(update={"jobs": {}}, deep=True)
         self._is_before_commit = self._state.is_before_commit
+        self._tests = [(run, result, False) for run, result in self._state.tests.items()]
         self._folders = folders
 
     def read(self, events: Iterable[HistoryEvent]) -> WorkState:
@@ -75,9 +82,10 @@ class StateReader:
             if isinstance(event, Done):
                 self._read(event.output)
         state = self._state
-        newest = {"items": _MOST_ITEMS, "commits": _MOST_COMMITS, "tests": _MOST_TESTS}
+        newest = {"items": _MOST_ITEMS, "commits": _MOST_COMMITS}
         kept = {name: dict(list(getattr(state, name).items())[-n:]) for name, n in newest.items()}
         titles = {item: state.titles[item] for item in state.items if item in state.titles}
+        kept["tests"] = self._newest_tests()
         age = {"is_before_commit": self._is_before_commit}
         return state.model_copy(update={**kept, "titles": titles, **age})
 
@@ -170,14 +178,22 @@ class StateReader:
             result = f"exit {output.exit_code} {result}".strip()
         elif output.has_failed:
             result = f"failed {result}".strip()
+        result = result or last_line(text) or (_PASSED if has_passed else "")
         command = without_folder(output.action.command)
-        runs = runs_of(command)
-        for other in list(self._state.tests):
-            before = runs_of(other)
-            if before == runs or (has_passed and covers_all(runs, before)):
-                del self._state.tests[other]
-        if result := result or last_line(text) or (_PASSED if has_passed else ""):
-            self._state.tests[command] = one_line(result, _RESULT_CHARS)
+        self._tests.append((command, one_line(result, _RESULT_CHARS), has_passed))
+
+    def _newest_tests(self) -> dict[str, str]:
+        """The newest results by command, without those that a later run of the same renews."""
+        seen, passed, found = set[Runs](), PassedRuns(), list[tuple[str, str]]()
+        for command, result, has_passed in reversed(self._tests):
+            runs = runs_of(command)
+            if result and runs not in seen and not passed.cover(runs):
+                found.append((command, result))
+            if len(found) == _MOST_TESTS:
+                break
+            seen.add(runs)
+            passed.add(runs if has_passed else ())
+        return dict(reversed(found))
 
 
 def steps_in_plan(arguments: JsonObject) -> Sequence[JsonValue]:

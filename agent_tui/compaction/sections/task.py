@@ -251,13 +251,10 @@ def _is_named(item: str, text: str) -> bool:
 
 
 def task_blocks(tasks: Iterable[TaskText], room_tokens: int, counter: TokenCounter) -> list[str]:
-    """The texts that fit, newest first; the last text may be cut.
-
-    Parts whose boxes are all ticked are dropped first.
-    """
+    """The texts that fit, as `text_shown` has them, newest first; the last one may be cut."""
     lines: list[str] = []
     for task in reversed(list(tasks)):
-        text = f"### {task.item}{_outdated_note(task)}\n{task.text}"
+        text = text_shown(task)
         tokens = counter.count_text(text) + 4
         if tokens > room_tokens:
             if room_tokens < _LEAST_TOKENS:
@@ -269,6 +266,12 @@ def task_blocks(tasks: Iterable[TaskText], room_tokens: int, counter: TokenCount
     return lines
 
 
+def text_shown(task: TaskText) -> str:
+    """The text of `task` below its name; parts whose boxes are all ticked keep their heading."""
+    parts = map(_without_ticked, markdown_sections(task.text))
+    return "\n".join((f"### {task.item}{_outdated_note(task)}", *parts))
+
+
 def _outdated_note(task: TaskText) -> str:
     """A note that an item's text may be outdated; empty for documents, whose edits are known."""
     is_known = is_document(task.item) or task.item.startswith(_PLAN)
@@ -276,11 +279,11 @@ def _outdated_note(task: TaskText) -> str:
 
 
 def _cut_to(text: str, room: int, entry_id: str, counter: TokenCounter) -> str:
-    """Cut `text` to `room` tokens. Parts whose boxes are all ticked keep only their heading.
+    """Cut `text` to `room` tokens.
 
-    Parts with open boxes have priority, then those headings, then other parts while they fit.
+    Parts with open boxes have priority, then headings of finished ones, then others that fit.
     """
-    parts = [_without_ticked(part) for part in markdown_sections(text)]
+    parts = markdown_sections(text)
     left = room - 16
     taken: dict[int, str] = {}
     whole: set[int] = set()

@@ -64,7 +64,7 @@ def way_so_far(
     """The lines of the way, oldest first, shortened from the oldest on.
 
     The newest steps keep their sentences and a line per action. Earlier ones, and those before the
-    newest commit, have shorter sentences and share a line for actions that only read. The oldest
+    newest commit, have shorter sentences and no line for actions that only read. The oldest
     keep their first sentence, unless it is very short, and the files they changed. Steps before
     those are left out.
 
@@ -142,11 +142,7 @@ def _step_lines(step: _Step, level: int, folders: Sequence[str]) -> list[str]:
             pass
     if level == 0:
         return lines + [_action_line(action, level, folders) for action in step.actions]
-    looks = [action for action in step.actions if _is_look(action)]
     others = [action for action in step.actions if not _is_look(action)]
-    if looks and level == 1:
-        subjects = ", ".join(dict.fromkeys(_subject(action, level, folders) for action in looks))
-        lines.append(f"- looked: {one_line(subjects, 200)} [{looks[-1].entry_id}]")
     if level > 1:
         others = [one for one in others if files_of(one).modified or is_commit(one.output)]
     return lines + [_action_line(action, level, folders) for action in others]

@@ -1,9 +1,14 @@
 """What a command runs on what, and which commands only show something."""
 
+from dataclasses import replace
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agent_tui.compaction.sections.commands import (
-    covers_all,
+    PassedRuns,
+    Runs,
     is_looking_around,
     runs_of,
     without_folder,
@@ -76,6 +81,61 @@ def test_a_run_covers_the_same_and_what_it_includes(succeeds: str, failed: str) 
 )
 def test_a_narrower_or_another_run_covers_nothing(succeeds: str, failed: str) -> None:
     assert not covers_all(runs_of(succeeds), runs_of(failed))
+
+
+def test_what_several_commands_ran_covers_what_one_would_run() -> None:
+    passed = PassedRuns()
+    for command in ("pytest a.py", "ruff check b"):
+        passed.add(runs_of(command))
+    assert passed.cover(runs_of("pytest a.py && ruff check b/c.py"))
+    passed.add(runs_of("pytest b.py"))
+    assert passed.cover(runs_of("pytest a.py b.py"))
+    assert not passed.cover(runs_of("pytest a.py && ruff check c.py"))
+
+
+def covers_all(done: Runs, failed: Runs) -> bool:
+    passed = PassedRuns()
+    passed.add(done)
+    return passed.cover(failed)
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        [
+            "a",
+            "b",
+            "a/b",
+            "a/b.py",
+            "a/b.py::c",
+            "./a/b",
+            "./...",
+            "a/...",
+            "a/",
+            "/",
+            "::a",
+            "-k",
+            "one",
+            "two",
+            "run",
+            "test",
+        ]
+    ),
+    max_size=3,
+)
+RUNS = st.tuples(st.sampled_from(["pytest", "npm", "go"]), WORDS).map(
+    lambda one: runs_of(" ".join((one[0], *one[1])))
+)
+
+
+@given(st.lists(RUNS, max_size=4), RUNS)
+def test_looking_up_finds_what_comparing_with_each_would(done: list[Runs], failed: Runs) -> None:
+    passed = PassedRuns()
+    for runs in done:
+        passed.add(runs)
+    (many,) = failed
+    parts = [replace(many, targets=frozenset([target])) for target in many.targets] or [many]
+    runs = [run for runs in done for run in runs]
+    assert passed.cover(failed) == all(any(run.covers(one) for run in runs) for one in parts)
 
 
 @each_row(

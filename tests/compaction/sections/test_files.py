@@ -411,23 +411,25 @@ def shown_paths(files: list[FileState], room: int, counter: TokenCounter) -> lis
     return [file.path for file in choose_files(files, room, counter, None)]
 
 
-def test_changed_files_and_those_read_often_are_shown_the_newest_first_and_no_others(
+def test_changed_files_and_named_ones_that_were_read_often_are_shown_and_no_others(
     counter: TokenCounter,
 ) -> None:
     files = files_after(
         ("write", {"path": "changed.py", "content": "x = 1"}, ""),
         ("read", {"path": "often.py"}, "y = 1"),
         ("read", {"path": "once.py"}, "z = 1"),
+        ("read", {"path": "unnamed.py"}, "w = 1"),
         ("read", {"path": "often.py"}, "y = 1"),
+        ("read", {"path": "unnamed.py"}, "w = 1"),
     )
-    shown = choose_files(files, 1_000, counter, None)
+    shown = choose_files(files, 1_000, counter, named="Now often.py and once.py.")
     assert [file.text for file in shown] == [
-        "### changed.py (changed; whole)\nx = 1",
         "### often.py (read 2 times; whole)\ny = 1",
+        "### changed.py (changed; whole)\nx = 1",
     ]
     assert all(file.is_whole for file in shown)
-    named = choose_files(files, 1_000, counter, named="Then read_all() in often.py, of_ten.")
-    assert [file.path for file in named] == ["changed.py", "often.py"]
+    others = choose_files(files, 1_000, counter, named="They often read_all() of_ten.")
+    assert [file.path for file in others] == ["changed.py"]
 
 
 def test_of_a_file_that_was_only_read_the_part_counts_that_the_newest_text_names(
@@ -476,7 +478,7 @@ def test_data_that_was_only_read_takes_little(counter: TokenCounter) -> None:
 
 def test_a_file_known_in_part_says_so(counter: TokenCounter) -> None:
     part: Call = ("read", {"path": "a.py", "offset": 5, "limit": 2}, numbered(LINES[4:6], 5))
-    (shown,) = choose_files([file_after(part, part)], 1_000, counter, None)
+    (shown,) = choose_files([file_after(part, part)], 1_000, counter, named="In a.py:")
     assert shown.text == "### a.py (read 2 times; as far as read)\nline 5\nline 6"
     assert not shown.is_whole
 
@@ -593,7 +595,7 @@ def test_the_disk_completes_a_file_that_holds_every_line_the_log_knows(
         asked.append(path)
         return WHOLE + "\n"
 
-    (shown,) = choose_files([file_after(part, part)], 1_000, counter, on_disk)
+    (shown,) = choose_files([file_after(part, part)], 1_000, counter, on_disk, named="In a.py:")
     assert shown.text == f"### a.py (read 2 times; whole)\n{WHOLE}"
     assert shown.is_whole
     assert asked == ["a.py"]
@@ -601,7 +603,8 @@ def test_the_disk_completes_a_file_that_holds_every_line_the_log_knows(
 
 def test_a_file_that_is_gone_is_shown_as_far_as_it_was_read(counter: TokenCounter) -> None:
     part: Call = ("read", {"path": "a.py", "offset": 5, "limit": 2}, numbered(LINES[4:6], 5))
-    (shown,) = choose_files([file_after(part, part)], 1_000, counter, lambda _: None)
+    files = [file_after(part, part)]
+    (shown,) = choose_files(files, 1_000, counter, lambda _: None, named="In a.py:")
     assert shown.text.endswith("\nline 5\nline 6")
 
 
@@ -611,7 +614,8 @@ def test_a_file_that_is_gone_is_shown_as_far_as_it_was_read(counter: TokenCounte
 def test_a_file_that_differs_on_the_disk_is_shown_as_it_is_there(
     call: Call, counter: TokenCounter
 ) -> None:
-    (same,) = choose_files([file_after(call, call)], 1_000, counter, lambda _: WHOLE)
+    files = [file_after(call, call)]
+    (same,) = choose_files(files, 1_000, counter, lambda _: WHOLE, named="In a.py:")
     assert same.text == f"### a.py (read 2 times; whole)\n{WHOLE}"
     other = WHOLE.replace("line 6", "else")
     (changed,) = choose_files([file_after(call, call)], 1_000, counter, lambda _: other)

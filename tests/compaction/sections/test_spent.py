@@ -6,7 +6,6 @@ from agent_tui.compaction.plan import read_live
 from agent_tui.compaction.sections.file_states import FileReader
 from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.history import read_history
-from agent_tui.compaction.sections.spent import lines_used, names_in
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
@@ -138,29 +137,21 @@ def test_what_went_stays_away_in_the_next_compaction(counter: TokenCounter) -> N
     assert calls_left(talk, counter) == ["src/a.py", "deploy"]
 
 
-def test_of_an_old_list_the_lines_stay_that_were_used() -> None:
-    listed = "\n".join(["total 30", *(f"src/part_{number}.py" for number in range(30))])
-    left = "total 30\nsrc/part_7.py\n[... 29 lines left out ...]"
-    assert lines_used(listed, names_in("Then I read src/part_7.py.")) == left
-    assert lines_used(listed, names_in(listed)) == listed
-    few = "\n".join(listed.split("\n")[:8])
-    assert lines_used(few, frozenset()) == few
-    shared = "\n".join(f"a_b.py:{number}0: x" for number in range(20, 40))
-    used = lines_used(shared, names_in("a_b.py, line 250"))
-    assert used == "a_b.py:200: x\na_b.py:250: x\n[... 18 lines left out ...]"
-
-
-def test_a_list_is_shortened_once_it_is_old(counter: TokenCounter) -> None:
+def test_what_was_shown_before_the_newest_commit_takes_a_line(counter: TokenCounter) -> None:
     talk = begun()
-    bash("ls src", "\n".join(f"part_{number}.py" for number in range(60)))(talk)
-    for number in range(9):
-        bash(f"deploy part_{number}.py", "done")(talk)
+    bash("grep -rn part src", "\n".join(f"src/a.py:{n}:part_{n}" for n in range(60)))(talk)
+    bash("ls src", "a.py")(talk)
+    talk.tool("read", {"path": "src/c.py"}, numbered(LINES))
     talk.reply("Done.")
-    assert not left_out(talk, counter).edits
-    ACT(talk)
-    talk.reply("Done.")
-    (edit,) = left_out(talk, counter).edits.values()
-    assert "part_8.py\n[... 51 lines left out ...]" in str(edit.replacement)
+    *_, edit = left_out(talk, counter).edits.values()
+    assert str(edit.replacement).startswith("src/a.py:\n0:part_0\n1:part_1\n")
+    COMMIT(talk)
+    talk.reply("Committed.")
+    found, read_file = (str(edit.replacement) for edit in left_out(talk, counter).edits.values())
+    assert {read_file.partition(" [")[0], found.partition(" [")[0]} == {
+        "40 lines",
+        "60 lines; src/a.py:0:part_0",
+    }
 
 
 @each_row(
@@ -190,7 +181,3 @@ def test_of_a_long_command_the_first_line_stays_once_its_work_is_committed(
     (edit,) = left_out(talk, counter).edits.values()
     (call,) = [part for part in edit.replacement or () if isinstance(part, ToolCall)]
     assert str(call.arguments["command"]).startswith("cd src\n[... ")
-
-
-def test_a_word_of_any_length_is_read_in_one_go() -> None:
-    assert names_in(f"{'x' * 200_000} a_b {'y' * 200_000}.") == {"a_b", f"{'y' * 200_000}"}

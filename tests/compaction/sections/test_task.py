@@ -266,6 +266,13 @@ def test_of_a_plan_that_does_not_fit_what_is_open_comes_first(counter: TokenCoun
     assert lines[-1].startswith("[... the rest is left out ...]")
 
 
+def test_a_finished_part_keeps_its_heading_however_much_room_is_left(counter: TokenCounter) -> None:
+    plan = TaskText(item="plan.md", text="# Plan\n## One\n- [x] first\n## Two\n- [ ] second")
+    assert task_blocks([plan], 1_000, counter) == [
+        "### plan.md\n# Plan\n## One (done)\n## Two\n- [ ] second"
+    ]
+
+
 def test_a_text_of_one_long_line_is_cut_inside_it(counter: TokenCounter) -> None:
     line = TaskText(item="12", text="the body of an issue on one line " * 300, entry_id="id")
     (text,) = task_blocks([line], 300, counter)

@@ -1,0 +1,137 @@
+"""Passages of lines that stand in the context already, and where."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TypeAlias
+
+from agent_tui.compaction.sections.file_views import plain_lines
+from agent_tui.compaction.sections.files import ShownFile
+
+EDITED = "(lines edited since)"
+STANDS = "(lines shown in {places})"
+_Passage: TypeAlias = tuple[str, ...]
+_PASSAGE_LINES = 5
+"""Fewer lines can be equal by chance."""
+
+_LEAST_RUN_LINES = 3
+"""Of lines that a file is shown with, fewer take no more space than a mark."""
+
+_CLOSING_CHARS = 3
+"""A line without more characters, such as ``end`` or ``});``, says nothing alone."""
+
+
+class Passages:
+    """The passages of texts, each text split once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[_Passage, ...]] = {}
+
+    def of(self, text: str) -> tuple[_Passage, ...]:
+        """Each run of `_PASSAGE_LINES` lines of `text` without line numbers, by its first line."""
+        if (known := self._known.get(text)) is None:
+            lines = [plain for _, plain in plain_lines(text)]
+            starts = range(len(lines) - _PASSAGE_LINES + 1)
+            known = tuple(tuple(lines[at : at + _PASSAGE_LINES]) for at in starts)
+            self._known[text] = known
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a passage stands: in a message, or in the file at `path` in the summary."""
+
+    name: str
+    path: str = ""
+
+
+GONE = Place(EDITED)
+"""The place of lines that were edited since."""
+
+NOWHERE: Mapping[str, Place] = {}
+
+
+class KnownPassages:
+    """The passages already in the context, and where."""
+
+    def __init__(self, files: Iterable[ShownFile], passages: Passages) -> None:
+        self.passages = passages
+        self._places: dict[_Passage, Place] = {}
+        for file in files:
+            self.add(file.text, Place(f"{file.path} above", file.path))
+
+    def add(self, text: str, place: Place) -> None:
+        """Add `text`, which stands at `place`."""
+        for passage in self.passages.of(text):
+            self._places.setdefault(passage, place)
+
+    def without(
+        self, text: str, mark: str = STANDS, lines: Mapping[str, Place] = NOWHERE
+    ) -> tuple[str, frozenset[str]]:
+        """`text` without what stands elsewhere, marked, and the files that have it.
+
+        Args:
+            text: The text.
+            mark: What replaces a run of lines, with the `places` that have them.
+            lines: Where single lines stand; `GONE` for those that stand nowhere.
+        """
+        known = {
+            at: place
+            for at, forms in enumerate(plain_lines(text) if lines else ())
+            if (place := lines.get(forms[1]) or lines.get(forms[0]))
+        }
+        for at, passage in enumerate(self.passages.of(text)):
+            if (place := self._places.get(passage)) is not None:
+                known.update((at + line, place) for line in range(len(passage)))
+        if not known:
+            return text, frozenset()
+        parts: list[str] = []
+        paths: set[str] = set()
+        for is_known, run in _runs_of_known(text.split("\n"), known):
+            places = dict.fromkeys(known[at] for at, _ in run if at in known)
+            if not is_known or (GONE not in places and len(run) < _LEAST_RUN_LINES):
+                parts += [line for _, line in run]
+                continue
+            names = [place.name for place in places if place != GONE]
+            parts.append(mark.format(places=", ".join(names)) if names else EDITED)
+            paths.update(place.path for place in places if place.path)
+        return "\n".join(parts), frozenset(paths)
+
+
+def without_repeats(texts: Sequence[tuple[str, str, bool]]) -> list[str]:
+    """The `texts`, oldest first, without passages that a later one has: its name stands there.
+
+    Each has its name (empty if nothing may refer to it) and whether it must stay whole.
+    """
+    said = KnownPassages((), Passages())
+    left: list[str] = []
+    for name, text, is_whole in reversed(texts):
+        left.append(text if is_whole else said.without(text)[0])
+        said.add(text if name else "", Place(name))
+    return left[::-1]
+
+
+def _runs_of_known(
+    lines: Sequence[str], known: Mapping[int, Place]
+) -> Iterator[tuple[bool, list[tuple[int, str]]]]:
+    """Runs of `lines` by whether they are `known`, with what says nothing between two of those."""
+    between: list[tuple[int, str]] = []
+    runs: list[tuple[bool, list[tuple[int, str]]]] = []
+    for is_known, group in groupby(enumerate(lines), lambda line: line[0] in known):
+        run = list(group)
+        is_gap = not any(says_something(plain_lines(line)[0][1]) for _, line in run)
+        if is_known and runs and between:
+            runs[-1][1].extend([*between, *run])
+            between = []
+        elif not is_known and is_gap and runs:
+            between = run
+        else:
+            runs.append((is_known, run))
+    yield from runs
+    if between:
+        yield False, between
+
+
+def says_something(line: str) -> bool:
+    """Whether `line` is neither blank nor only closes a block."""
+    return len(line.strip()) > _CLOSING_CHARS
