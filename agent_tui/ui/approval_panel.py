@@ -300,15 +300,17 @@ class ApprovalPanel(Vertical, can_focus=True):
         self.is_armed = True
         self.add_class("-armed")
         self._early.pause()
-        does = "answers"
         if self._early.is_message_written:
             self._list.mark(None)
-            does = "sends your message"
         elif self._list.marked is None:
             self._list.mark(first_mark(self.request))
+        self._show_keys()
+        self.focus(scroll_visible=False)
+
+    def _show_keys(self) -> None:
+        does = "sends your message" if self._list.marked is None else "answers"
         stops = keys_in_force().hint("interrupt", "stops")
         self._hint(f"{stops} · ↑↓ move · enter {does} · j/k scroll")
-        self.focus(scroll_visible=False)
 
     def holds(self, event: events.Key) -> bool:
         """Whether to use up a key pressed in the prompt; asked before the prompt handles it."""
@@ -377,6 +379,7 @@ class ApprovalPanel(Vertical, can_focus=True):
         """Mark the answer above or below."""
         if self.is_armed:
             self._list.move(step)
+            self._show_keys()
 
     def _write_in(self, field: LinesField | Input, keys: str) -> None:
         """Let the user type words or a rule."""

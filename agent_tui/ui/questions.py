@@ -270,8 +270,8 @@ class EarlyKeys:
 
     @property
     def is_message_written(self) -> bool:
-        """Whether the prompt has text that was typed while the question was open."""
-        return self._has_written and bool(self._prompt.area.text)
+        """Whether the prompt has a message, whenever it was typed: Enter sends it."""
+        return not self._prompt.draft.trim().is_empty
 
     async def take(self, event: Key) -> None:
         """Hold or write a letter, or delete, while the prompt lacks the focus."""
