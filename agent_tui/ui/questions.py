@@ -134,12 +134,28 @@ class AnswerList(Vertical):
     def number_for(self, key: str) -> int | None:
         """The index of the answer for `key`: a letter, a digit, or Enter for the marked one."""
         if key == "enter":
-            return self.marked
+            return self.marked if self._shows_mark() else None
         if key not in self.keys:
             return None
         if key.isdecimal():
             return int(key) - 1
         return next(number for number, row in enumerate(self._rows) if row.key == key)
+
+    def keep_mark_in_sight(self) -> None:
+        """Scroll what holds the list so that the marked row is seen."""
+        lines = list(self.query(AnswerLine))
+        if self.marked is not None and self.marked < len(lines):
+            lines[self.marked].scroll_visible(animate=False)
+
+    def _shows_mark(self) -> bool:
+        """Whether the marked row is in sight; else scroll to it, so that it can be read first."""
+        lines = list(self.query(AnswerLine))
+        if self.marked is None or self.marked >= len(lines):
+            return False
+        if self.screen.find_widget(lines[self.marked]).visible_region.height:
+            return True
+        self.keep_mark_in_sight()
+        return False
 
     def _draw(self) -> None:
         if not self.is_attached:

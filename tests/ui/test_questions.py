@@ -985,6 +985,48 @@ async def test_a_paste_over_a_grave_question_comes_behind_what_is_held(tmp_path:
         assert ui.text == "notf"
 
 
+SED = "sed -i \\\n" + "".join(f"  -e 's/an_old_name_{n}/a_new_name_{n}/g' \\\n" for n in range(9))
+LONG = call("c1", "bash", command=f"{SED}  made.txt")
+
+
+@pytest.mark.parametrize("size", [(200, 50), (120, 40), (80, 24), (60, 10), (50, 15)])
+async def test_the_answers_have_their_rows_before_a_long_command(
+    tmp_path: Path, size: tuple[int, int]
+):
+    async with running_app(tmp_path, *asks(LONG), approval_quiet_s=QUIET_S, size=size) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.settle()
+        rows = screen_text(ui)
+        assert "$ sed -i" in rows
+        assert "›y  Yes, once" in rows
+        assert ("e  No, and say what" in rows) == (size[1] >= 24)
+        await ui.pilot.press("up")
+        await ui.drawn()
+        assert "›e  No, and say what" in screen_text(ui)
+
+
+async def test_enter_gives_no_answer_that_is_out_of_sight(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S, size=(40, 6)) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.settle()
+        assert "Yes, once" not in screen_text(ui)
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert ui.approval.display
+        assert not is_made(ui)
+
+
+def test_a_long_command_is_not_written_out_again_in_its_answers():
+    command = LONG.arguments["command"]
+    asked = replace(REQUEST, body=command, session_rule=f"bash({command})", part_rules=())
+    grants = {answer.choice: answer.grants for answer in answers_to(asked)}
+    assert grants["session"] == grants["project"] == "exactly this command"
+    short = replace(REQUEST, body="make all", session_rule="bash(make all)")
+    assert "make all" in [answer.grants for answer in answers_to(short)]
+
+
 async def test_what_runs_is_named_again_once_its_own_question_is_answered(tmp_path: Path):
     async with running_app(tmp_path, held("", TOUCH), Reply(text="Done.")) as ui:
         await ui.send("go")

@@ -147,7 +147,7 @@ class FormScreen(Modal["JsonObject"]):
         self.query_one("#form-question").display = bool(question)
         self._list.show(rows, marked)
         self._say_keys()
-        self.when_drawn(self._keep_mark_in_sight)
+        self.when_drawn(self._list.keep_mark_in_sight)
 
     def _answer_rows(self) -> list[AnswerRow]:
         field, chosen = self._fields[self._page], self._chosen[self._page]
@@ -177,14 +177,9 @@ class FormScreen(Modal["JsonObject"]):
         self.query_one("#form-problem", Static).update(problem)
         self.query_one("#form-problem").display = bool(problem)
 
-    def _keep_mark_in_sight(self) -> None:
-        lines = list(self.query(AnswerLine))
-        if (marked := self._list.marked) is not None and marked < len(lines):
-            lines[marked].scroll_visible(animate=False)
-
     def on_resize(self) -> None:
         """Keep the marked answer in sight."""
-        self.when_drawn(self._keep_mark_in_sight)
+        self.when_drawn(self._list.keep_mark_in_sight)
 
     # Keys
 
@@ -262,7 +257,7 @@ class FormScreen(Modal["JsonObject"]):
         else:
             self._list.move(step)
         self._say_keys()
-        self._keep_mark_in_sight()
+        self._list.keep_mark_in_sight()
 
     def action_scroll(self, step: int) -> None:
         """Scroll the question and its answers."""
