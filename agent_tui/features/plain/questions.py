@@ -168,7 +168,7 @@ class Asker:
     def _choice(self, prompt: str) -> str:
         """A typed choice. A paste is none, whatever its lines are, except for a comment."""
         while True:
-            typed = self.keyboard.message(prompt)
+            typed = self.keyboard.message(prompt, confirms=False)
             if not typed.is_pasted or typed.text[:2].lower() == "e ":
                 return typed.text.strip()
             self._hold(f"{typed.text}\n", "pasted lines are no choice", typed.text)
