@@ -305,11 +305,12 @@ class Prompt(Vertical):
         What is written is sent as it is if it is an argument, a name that no command begins
         with (a mistyped command must not run another one), or what may be a path or a variable.
         """
-        item = self.menu.current
-        if item is None or self.menu.was_moved:
+        item, query = self.menu.current, self._query
+        if item is None or query is None:
             return item is not None
-        query = self._query
-        if query is None or query.kind == "mention":
+        if item.insert == self.area.text_before_cursor[query.start :]:
+            return item.runs  # a folder whose name is written already: nothing would change
+        if self.menu.was_moved or query.kind == "mention":
             return True
         if query.kind == "skill":
             return False
