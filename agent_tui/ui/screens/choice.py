@@ -29,12 +29,12 @@ from agent_tui.ui.questions import (
     AnswerRow,
     EarlyKeys,
 )
-from agent_tui.ui.screens.modal import Modal
+from agent_tui.ui.screens.modal import QuestionScreen
 
 AnswerT = TypeVar("AnswerT")
 
 
-class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
+class ChoiceScreen(QuestionScreen[AnswerT], Generic[AnswerT]):
     """Returns the value of the chosen answer, None after Esc.
 
     Enter gives the marked answer only after a pause: a second Enter after a command must not answer
@@ -64,6 +64,8 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         Binding("home,ctrl+home", "scroll(-100000)", "To the start", show=False),
         Binding("end,ctrl+end", "scroll(100000)", "To the end", show=False),
     ]
+
+    own_scroll = "#choice-scroll"
 
     def __init__(
         self,
@@ -237,16 +239,12 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         self._list.move(step)
         self._show_keys("answers")
 
-    def action_scroll(self, step: int) -> None:
-        """Scroll the facts."""
-        self.query_one("#choice-scroll").scroll_relative(y=step, animate=False)
-
     def action_cancel(self) -> None:
         """Close without an answer."""
         self.dismiss(None)
 
 
-class LineInputScreen(Modal[str]):
+class LineInputScreen(QuestionScreen[str]):
     """Returns the typed text, stripped; None after Esc.
 
     Args:
