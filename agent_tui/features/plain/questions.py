@@ -226,7 +226,7 @@ def _approval_choices(request: ApprovalRequest) -> _Choices:
 
 
 def _choices_text(choices: _Choices) -> str:
-    return ", ".join(f"{letter} {label}" for letter, label in choices)
+    return "; ".join(f"{letter}: {label}" for letter, label in choices)
 
 
 def _letter(typed: str, choices: _Choices) -> str:

@@ -139,6 +139,14 @@ async def test_enter_sends_a_message_that_ends_in_a_folder(
     assert app.sent == [Draft(written)]
 
 
+async def test_no_blank_follows_a_completed_path_in_brackets(pilot: Pilot[None], app: PromptApp):
+    await write(pilot, "(@src/ma")
+    await pilot.pause()
+    await pilot.press("tab")
+    await write(pilot, ")")
+    assert app.text == "(@src/main.py)"
+
+
 async def test_enter_runs_the_highlighted_command(pilot: Pilot[None], app: PromptApp):
     await write(pilot, "/con")
     await pilot.press("enter")
