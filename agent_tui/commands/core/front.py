@@ -27,11 +27,15 @@ class PageSection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A titled list of sections; `is_searched`: it is so long that users search its rows."""
+    """A titled list of sections.
+
+    `is_searched`: it is so long that users search its rows. `opens_at_end`: its newest is last.
+    """
 
     title: str
     sections: tuple[PageSection, ...]
     is_searched: bool = False
+    opens_at_end: bool = False
 
     async def page(self) -> "Page":
         """Returns itself: a `Showable` that needs nothing more."""

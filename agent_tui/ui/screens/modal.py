@@ -211,7 +211,9 @@ class PageScreen(ReadingScreen):
             yield KeysLine("↑↓ scroll · esc close", id="page-keys")
 
     def on_mount(self) -> None:
-        """Focus the search field, if there is one."""
+        """Focus the search field, if there is one, and begin where the page opens."""
+        if self._page.opens_at_end:
+            self.when_drawn(self.query_one("#page").scroll_end, animate=False)
         self.query_one("#page-nothing").display = False
         if self._page.is_searched:
             self.query_one("#page-search").focus()
