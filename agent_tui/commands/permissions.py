@@ -25,7 +25,7 @@ from agent_tui.sessions.entries import MessageEntry
 PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
 MODES: tuple[tuple[PermissionMode, str], ...] = (
     ("plan", "reads only"),
-    ("ask", "reads freely; asks before it writes files or runs other commands"),
+    ("ask", "reads freely; asks before it writes files or runs commands"),
     ("accept-edits", "also edits files here freely; asks before it runs commands"),
     ("full", "runs everything except what always asks"),
 )

@@ -30,7 +30,7 @@ from agent_tui.permissions.rules import INSIDE_RULE, describe_grants, parse_rule
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff_view import diff_lines, parse_diff
 from agent_tui.ui.lines_field import LinesField, new_line_hint
-from agent_tui.ui.parts import FieldRow, PaintedLines, any_app, keys_line
+from agent_tui.ui.parts import FieldRow, PaintedLines, any_app, follow_layout, keys_line
 from agent_tui.ui.questions import (
     SCROLL_KEYS,
     AnswerBurst,
@@ -400,7 +400,7 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     def on_mount(self) -> None:
         """Divide the rows again whenever the screen is laid out."""
-        self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._divide_rows())
+        follow_layout(self, self.screen, self._divide_rows)
 
     def _divide_rows(self) -> None:
         """Give the answers and the field their rows first; the text has the others, and scrolls.

@@ -26,7 +26,7 @@ from textual.widgets import Input, Static
 
 from agent_tui.commands.core.front import Page, PageSection, Showable
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.parts import FieldRow, KeysLine, any_app
+from agent_tui.ui.parts import FieldRow, KeysLine, any_app, follow_layout
 
 ResultT = TypeVar("ResultT")
 AppResultT = TypeVar("AppResultT")
@@ -122,7 +122,7 @@ class QuestionScreen(Modal[ResultT], Generic[ResultT]):
 
     @on(events.Mount)
     def _follow_layout(self) -> None:
-        self.screen_layout_refresh_signal.subscribe(self, lambda _: self._end_chat_above())
+        follow_layout(self, self, self._end_chat_above)
 
     @property
     def _upper(self) -> Widget | None:
