@@ -192,7 +192,7 @@ async def test_keys_in_a_command_are_in_nothing_that_is_told(stage: Stage):
     await collect(runtime.submit("start it"))
     await ended(runtime, stage.workspace)
     await collect(runtime.submit("and"))
-    assert "`echo [key removed] >/dev/null;" in told(runtime)[0]
+    assert "(echo [key removed] >/dev/null;" in told(runtime)[0]
     assert runtime.conversation.log.path is not None
     runtime.conversation.log.sync()
     assert "hunter2-hunter2" not in runtime.conversation.log.path.read_text()
