@@ -21,7 +21,7 @@ async def abort(front: Front, _argument: str) -> None:
 
 @command("<text>")
 async def queue(front: Front, argument: str) -> None:
-    """Send a message to the running turn."""
+    """Send a message to the running turn, as Enter does."""
     if argument:
         await front.send(argument)
     else:

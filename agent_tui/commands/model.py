@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import get_args
 
 from agent_tui.commands.core.command import Completion, command
-from agent_tui.commands.core.front import Choice, Front, Listing, ModelSource
+from agent_tui.commands.core.front import (
+    Choice,
+    Front,
+    Listing,
+    ModelSource,
+    after_turn,
+    refuse_without_screen,
+)
 from agent_tui.commands.core.known_models import KnownModels, trial_note
 from agent_tui.commands.core.short_words import short_count, short_via
 from agent_tui.errors import AgentTuiError, UsageError
@@ -32,7 +39,7 @@ async def _models(front: Front) -> tuple[Completion, ...]:
 
 @command(
     "[name]",
-    refusal="Cannot change the model while the agent works. {stop}",
+    refusal=refuse_without_screen("Cannot change the model while the agent works. {stop}"),
     completions=_models,
 )
 async def model(front: Front, argument: str) -> None:
@@ -49,7 +56,8 @@ async def model(front: Front, argument: str) -> None:
         return
     if isinstance(chosen, str):
         chosen = await _model_named(front.services.models, chosen)
-    front.show_events(front.runtime.set_model(chosen))
+    async with after_turn(front, f"The model changes to {chosen.name} when this turn ends."):
+        front.show_events(front.runtime.set_model(chosen))
     await asyncio.to_thread(front.services.known_models.chose, chosen)
     front.say(f"Model: {chosen.name}")
     if note := trial_note(front.runtime.conversation.model_info):

@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_tui.commands.core.command import command
-from agent_tui.commands.core.front import Choice, Front, Question, is_at_terminal
+from agent_tui.commands.core.front import (
+    Choice,
+    Front,
+    Question,
+    after_turn,
+    is_at_terminal,
+    refuse_without_screen,
+)
 from agent_tui.errors import AgentTuiError
 from agent_tui.permissions.project_files import AGENTS_FOLDERS, COMMANDS_FOLDERS, SKILLS_FOLDERS
 from agent_tui.permissions.trust import TrustAnswer, TrustQuestion, TrustState
@@ -37,7 +44,10 @@ _NOT_TO_START: tuple[Choice[bool | None], ...] = (
 )
 
 
-@command(refusal="Cannot change trust while the agent works. {stop}", needs="person")
+@command(
+    refusal=refuse_without_screen("Cannot change trust while the agent works. {stop}"),
+    needs="person",
+)
 async def trust(front: Front, _argument: str) -> None:
     """Choose whether to trust this folder."""
     await ask_about_workspace(front, is_wanted=True)
@@ -66,7 +76,8 @@ async def ask_about_workspace(front: Front, *, is_wanted: bool = False) -> None:
         await asyncio.to_thread(trust.answer, question, answer)
     except AgentTuiError as error:
         front.say(str(error), "warning")
-    front.show_events(await runtime.sessions.apply_trust())
+    async with after_turn(front, "This takes effect when this turn ends."):
+        front.show_events(await runtime.sessions.apply_trust())
     if is_wanted:
         front.say(f"{question.folder}: {trust.state_of(question.folder)}")
     if answer in ("trust", "this run") and any(f.suffix == ".toml" for f in question.files):
@@ -176,7 +187,8 @@ def _file_text(file: Path, question: TrustQuestion) -> str:
         **dict.fromkeys(SKILLS_FOLDERS, "skills"),
     }
     kind = kinds.get(Path(*file.parts[-2:]))
-    return _short(name, _MAX_NAME_CHARS) + (f"/*.md ({kind})" if kind else "")
+    files = "*/SKILL.md" if kind == "skills" else "*.md"
+    return _short(name, _MAX_NAME_CHARS) + (f"/{files} ({kind})" if kind else "")
 
 
 def _short(text: str, limit: int) -> str:

@@ -225,7 +225,7 @@ def _why_command_asks(policy: Policy, command: str, facts: CommandFacts) -> str:
     if policy.mode == "full":
         return _list_reasons(facts.unknown)
     if facts.unlisted:
-        if facts.unlisted == (command.strip(),):
+        if facts.unlisted == (shorten_part(command),):
             return "not known to be read-only"
         return f"not known to be read-only: {_list_reasons(facts.unlisted)}"
     whys = (_why_output_asks(policy, path) for path in facts.written)

@@ -18,6 +18,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.message import Message
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
@@ -29,7 +30,7 @@ from agent_tui.permissions.rules import INSIDE_RULE, describe_grants, parse_rule
 from agent_tui.safe_text import safe_text
 from agent_tui.ui.diff_view import diff_lines, parse_diff
 from agent_tui.ui.lines_field import LinesField, new_line_hint
-from agent_tui.ui.parts import FieldRow, PaintedLines, any_app, keys_line
+from agent_tui.ui.parts import FieldRow, PaintedLines, any_app, follow_layout, keys_line
 from agent_tui.ui.questions import (
     SCROLL_KEYS,
     AnswerBurst,
@@ -53,6 +54,12 @@ _QUESTIONS = {
 }
 _WAITS_BELOW = "You are asked for approval. Close this page to answer."
 _TOLD_S = 10.0
+_MARGIN_ROWS = 3
+"""Around the body, and below the reason."""
+_LEAST_TEXT_ROWS = 3
+"""What the text keeps in a low window, in which the answers scroll, too."""
+_LONG_GRANT = 60
+"""Characters of a rule that is not written out if it allows the command shown and no other."""
 AnswerKind = Literal[
     "once",
     "edits",
@@ -128,6 +135,8 @@ def _rule_answers(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
             PanelAnswer("p", "project", "Yes, and commands may always write in this project"),
         )
     whole, parts = describe_grants([request.session_rule]), describe_grants(request.part_rules)
+    if whole == request.body and ("\n" in whole or len(whole) > _LONG_GRANT):
+        whole = "exactly this command"
     by_parts = (
         PanelAnswer("s", "parts", "Yes, with rules for this session", parts),
         PanelAnswer("w", "project_parts", "Yes, with rules in this project", "the same rules"),
@@ -229,10 +238,11 @@ class ApprovalPanel(Vertical, can_focus=True):
 
     def compose(self) -> ComposeResult:
         """The question, what would happen, why it is asked, the answers."""
-        yield Static(id="approval-title", markup=False)
-        with VerticalScroll(id="approval-scroll", can_focus=False):
-            yield PaintedLines(id="approval-body")
-        yield Static(id="approval-reason", markup=False)
+        with VerticalScroll(id="approval-text", can_focus=False):
+            yield Static(id="approval-title", markup=False)
+            with VerticalScroll(id="approval-scroll", can_focus=False):
+                yield PaintedLines(id="approval-body")
+            yield Static(id="approval-reason", markup=False)
         yield AnswerList()
         yield FieldRow(self._words)
         yield FieldRow(self._rule)
@@ -300,15 +310,17 @@ class ApprovalPanel(Vertical, can_focus=True):
         self.is_armed = True
         self.add_class("-armed")
         self._early.pause()
-        does = "answers"
         if self._early.is_message_written:
             self._list.mark(None)
-            does = "sends your message"
         elif self._list.marked is None:
             self._list.mark(first_mark(self.request))
+        self._show_keys()
+        self.focus(scroll_visible=False)
+
+    def _show_keys(self) -> None:
+        does = "sends your message" if self._list.marked is None else "answers"
         stops = keys_in_force().hint("interrupt", "stops")
         self._hint(f"{stops} · ↑↓ move · enter {does} · j/k scroll")
-        self.focus(scroll_visible=False)
 
     def holds(self, event: events.Key) -> bool:
         """Whether to use up a key pressed in the prompt; asked before the prompt handles it."""
@@ -377,23 +389,57 @@ class ApprovalPanel(Vertical, can_focus=True):
         """Mark the answer above or below."""
         if self.is_armed:
             self._list.move(step)
+            self._list.keep_mark_in_sight()
+            self._show_keys()
 
     def _write_in(self, field: LinesField | Input, keys: str) -> None:
         """Let the user type words or a rule."""
         self._show_field(field)
         field.focus()
-        self.call_after_refresh(self.scroll_end, animate=False)
         self._hint(keys)
 
-    def on_resize(self) -> None:
-        """Keep what is being written in sight."""
-        if self._is_writing:
-            self.call_after_refresh(self.scroll_end, animate=False)
+    def on_mount(self) -> None:
+        """Divide the rows again whenever the screen is laid out."""
+        follow_layout(self, self.screen, self._divide_rows)
+
+    def _divide_rows(self) -> None:
+        """Give the answers and the field their rows first; the text has the others, and scrolls.
+
+        A row of the text always stays: what is answered must not be out of sight.
+        """
+        if not (self.display and isinstance(parent := self.parent, Widget)):
+            return
+        body, text = self.query_one("#approval-scroll"), self.query_one("#approval-text")
+        beside = sum(
+            each.outer_size.height
+            for each in parent.children[1:]  # the chat, the first, has what is left
+            if each.display and each is not self
+        )
+        rows = max(parent.size.height - beside - self.gutter.height, 2)
+        fields = sum(row.outer_size.height + 1 for row in self.query(FieldRow) if row.display)
+        answers = sum(line.outer_size.height for line in self.query(AnswerLine) if line.display)
+        most = body.styles.base.max_height
+        shown = self.query_one(PaintedLines).outer_size.height
+        if most is not None:
+            shown = min(shown, int(most.resolve(self.screen.size, self.screen.size)))
+        title, reason = self.query_one("#approval-title"), self.query_one("#approval-reason")
+        wanted = (
+            shown
+            + max(title.outer_size.height, 1)
+            + (reason.outer_size.height if reason.display else 0)
+        )
+        left = max(rows - fields - answers, min(wanted, _LEAST_TEXT_ROWS, rows // 2))
+        self.set_class(is_tight := wanted + _MARGIN_ROWS > left, "-tight")
+        title.display = left > 1
+        body.styles.max_height = "100vh" if is_tight and wanted > left else None
+        text.styles.max_height = left
+        self._list.styles.max_height = max(rows - fields - left, 1)
+        self.call_after_refresh(self._list.keep_mark_in_sight)
 
     def action_scroll_body(self, step: int) -> None:
-        """Scroll the body, or the whole panel if there is no space for the body."""
-        body = self.query_one("#approval-scroll")
-        moved = self if self.max_scroll_y else body
+        """Scroll the body, or all of the text if there is no space for the body."""
+        text, body = self.query_one("#approval-text"), self.query_one("#approval-scroll")
+        moved = text if text.max_scroll_y else body
         moved.scroll_relative(y=step, animate=False)
 
     @on(AnswerLine.Clicked)
@@ -444,7 +490,8 @@ class ApprovalPanel(Vertical, can_focus=True):
             give(event)
         elif self.is_armed and event.key == "enter":
             event.stop()
-            self.post_message(self.SendWanted())
+            if self._list.marked is None:
+                self.post_message(self.SendWanted())
         elif self._scrolls(event.key):
             self._burst.note_scroll(event)
         elif self._belongs_to_prompt(event):
@@ -527,7 +574,8 @@ class ApprovalPanel(Vertical, can_focus=True):
         self._answers = answers_to(request)
         self._list.show([answer.row for answer in self._answers], first_mark(request))
         self._early.begin(self._list.keys)
-        self.query_one("#approval-scroll").scroll_home(animate=False)
+        for scrolled in ("#approval-text", "#approval-scroll"):
+            self.query_one(scrolled).scroll_home(animate=False)
         self._show_field(None)
         self.display = True
         self.postpone()

@@ -79,7 +79,7 @@ class EventView:
         self._runtime = options.runtime
         self._clock = options.clock
         self._running: dict[str, _Running] = {}
-        self._asked: dict[str, str] = {}
+        self._asked: set[str] = set()
         self._reasons: dict[str, Draft] = {}
         self._plan: tuple[Todo, ...] = ()
         self._cut_parts: dict[str, Sequence[BlockId]] = {}
@@ -135,7 +135,7 @@ class EventView:
             case events.BashFinished():
                 self._end_bash(event)
             case events.ApprovalRequested():
-                self._asked[event.request.id] = event.request.call_id
+                self._asked.add(event.request.id)
                 self.widgets.plan.make_room("line")
                 self.widgets.approval.open(event.request)
                 self._pause()
@@ -380,6 +380,7 @@ class EventView:
                 until,
                 detail,
                 round=self._round,
+                paused_at=before.paused_at,
                 awaited_since=awaited_since,
                 ends_at_s=ends_at_s,
             )
@@ -415,7 +416,6 @@ class EventView:
 
     def _pause(self) -> None:
         """Stop counting time while waiting for the user."""
-        self._relabel("Waiting for your answer", 0)
         if (state := self.widgets.activity.state) is not None:
             self.widgets.activity.show(state.with_pause(self._clock()))
 
@@ -439,13 +439,12 @@ class EventView:
             return
         block = with_result(running.block, event.message, self._plan)
         self.widgets.transcript.replace(running.place, block)
-        if not self._asked:
-            others = [
-                other.block.name
-                for other in self._running.values()
-                if isinstance(other.block, ToolBlock)
-            ]
-            self._work(f"Running {others[-1]}" if others else "Waiting for the model")
+        others = [
+            other.block.name
+            for other in self._running.values()
+            if isinstance(other.block, ToolBlock)
+        ]
+        self._work(f"Running {others[-1]}" if others else "Waiting for the model")
 
     def _end_bash(self, event: events.BashFinished) -> None:
         running = self._running.pop(event.call_id, None)
@@ -453,16 +452,14 @@ class EventView:
             self.widgets.transcript.replace(running.place, bash_block(event.call_id, event.message))
 
     def _resolve(self, event: events.ApprovalResolved) -> None:
-        running = self._running.get(self._asked.pop(event.request_id, ""))
-        if running is not None and isinstance(running.block, ToolBlock):
-            self._relabel(f"Running {running.block.name}", 0)
+        self._asked.discard(event.request_id)
         self._end_pause()
         self.widgets.approval.resolve(event.request_id)
         self.widgets.plan.make_room("line" if self.widgets.approval.request else "steps")
 
     def _end_pause(self) -> None:
-        """Count time again."""
-        if (state := self.widgets.activity.state) is not None:
+        """Count time again, unless another question is open."""
+        if not self._asked and (state := self.widgets.activity.state) is not None:
             self.widgets.activity.show(state.without_pause(self._clock()))
 
     def _retry(self, event: events.RetryScheduled) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -98,6 +98,14 @@ class ScreenFront:
     def is_working(self) -> bool:
         """Whether an activity runs."""
         return self._turns.is_running
+
+    @asynccontextmanager
+    async def after_turn(self, says: str) -> AsyncGenerator[None]:
+        """Say `says` and wait if something runs; what follows it begins after the block."""
+        if self.is_working:
+            self.say(says)
+        async with self._turns.after_present():
+            yield
 
     def help(self) -> FrontHelp:
         """The keys, and every command."""

@@ -1,7 +1,7 @@
 """Small widgets that several screens share: a line of keys, a field, rows of styled text."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, TypeVar, cast
 
 from rich.segment import Segment
 from textual import getters
@@ -9,6 +9,8 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.geometry import Size
+from textual.screen import Screen
+from textual.signal import Signal
 from textual.strip import Strip
 from textual.visual import VisualType
 from textual.widget import Widget
@@ -18,6 +20,7 @@ from agent_tui.ui.styled_lines import Line
 from agent_tui.ui.theme.palette import Palette, palette_of
 
 KEY, WORDS = "$foreground", "$foreground-muted"
+ResultT = TypeVar("ResultT")
 Paint: TypeAlias = Callable[[int, Palette], Sequence[Line]]
 """Rows of so many cells, in these colours."""
 
@@ -38,6 +41,18 @@ class FieldRow(Horizontal):
 def any_app() -> type[App[object]]:
     """The type of the app, for `textual.getters.app`: the attribute of a widget has none."""
     return App
+
+
+class _LaidOut(Protocol):
+    """The one signal of a screen that matters here."""
+
+    screen_layout_refresh_signal: Signal[object]
+
+
+def follow_layout(widget: Widget, screen: Screen[ResultT], act: Callable[[], None]) -> None:
+    """Call `act` for `widget` whenever `screen` has been laid out; that may lay it out again."""
+    known = cast("_LaidOut", screen)  # Textual leaves the type of the signal open
+    known.screen_layout_refresh_signal.subscribe(widget, lambda _screen: act())
 
 
 def _nothing(_width: int, _palette: Palette) -> Sequence[Line]:

@@ -134,12 +134,28 @@ class AnswerList(Vertical):
     def number_for(self, key: str) -> int | None:
         """The index of the answer for `key`: a letter, a digit, or Enter for the marked one."""
         if key == "enter":
-            return self.marked
+            return self.marked if self._shows_mark() else None
         if key not in self.keys:
             return None
         if key.isdecimal():
             return int(key) - 1
         return next(number for number, row in enumerate(self._rows) if row.key == key)
+
+    def keep_mark_in_sight(self) -> None:
+        """Scroll what holds the list so that the marked row is seen."""
+        lines = list(self.query(AnswerLine))
+        if self.marked is not None and self.marked < len(lines):
+            lines[self.marked].scroll_visible(animate=False)
+
+    def _shows_mark(self) -> bool:
+        """Whether the marked row is in sight; else scroll to it, so that it can be read first."""
+        lines = list(self.query(AnswerLine))
+        if self.marked is None or self.marked >= len(lines):
+            return False
+        if self.screen.find_widget(lines[self.marked]).visible_region.height:
+            return True
+        self.keep_mark_in_sight()
+        return False
 
     def _draw(self) -> None:
         if not self.is_attached:
@@ -270,8 +286,8 @@ class EarlyKeys:
 
     @property
     def is_message_written(self) -> bool:
-        """Whether the prompt has text that was typed while the question was open."""
-        return self._has_written and bool(self._prompt.area.text)
+        """Whether the prompt has a message, whenever it was typed: Enter sends it."""
+        return not self._prompt.draft.trim().is_empty
 
     async def take(self, event: Key) -> None:
         """Hold or write a letter, or delete, while the prompt lacks the focus."""

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -12,6 +13,15 @@ from agent_tui.drafts.draft import Draft, join_drafts
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, Notice, UserMessageAdded
 from agent_tui.messages import ImageContent
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """A place between two activities, which one change waits for and then holds."""
+
+    opened: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
+
 
 StartWork: TypeAlias = Callable[[Coroutine[None, None, None]], object]
 """Runs a coroutine in a task of the app's."""
@@ -64,6 +74,7 @@ class TurnRunner:
         self._interrupted = False
         self._waiting: list[tuple[str, tuple[ImageContent, ...], Draft]] = []
         self._sending: Draft | None = None
+        self._gaps: list[_Gap] = []
         self._idle = asyncio.Event()
         self._idle.set()
         self._when_idle: Callable[[], object] = lambda: None
@@ -122,6 +133,26 @@ class TurnRunner:
         else:
             self._launch(partial(self._watch, events))
 
+    @asynccontextmanager
+    async def after_present(self) -> AsyncGenerator[None]:
+        """Begin the block when what runs has ended; what is queued is sent after the block."""
+        if not self._running:
+            yield
+            return
+        gap = _Gap()
+        self._gaps.append(gap)
+        try:
+            await gap.opened.wait()
+            yield
+        finally:
+            gap.closed.set()
+
+    async def _let_changes_through(self) -> None:
+        while self._gaps:
+            gap = self._gaps.pop(0)
+            gap.opened.set()
+            await gap.closed.wait()
+
     def interrupt(self) -> bool:
         """Stop the running activity and side questions; false if there are none.
 
@@ -164,9 +195,11 @@ class TurnRunner:
     async def _run(self, work: Callable[[], Coroutine[None, None, None]]) -> None:
         self._has_begun = True
         try:
-            await work()
-        except AgentTuiError as error:
-            self._show((Notice("error", str(error)),))
+            try:
+                await work()
+            except AgentTuiError as error:
+                self._show((Notice("error", str(error)),))
+            await self._let_changes_through()
         finally:
             self._running = False
             self._idle.set()

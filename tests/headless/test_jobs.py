@@ -32,7 +32,7 @@ async def printed(runtime: AgentRuntime, output_format: OutputFormat) -> tuple[s
 async def test_what_still_runs_at_the_end_is_stopped_and_named(stage: Stage):
     out, err = await printed(runtime(stage, nap(76801)), "text")
     assert out == "Done.\n"
-    assert f"- Job 1 (`{WAIT}`) has ended: exit code 0 after " in err
+    assert f"- Job 1 ({WAIT}) has ended: exit code 0 after " in err
     assert err.endswith(f"\nStopped when the run ended: {nap(76801)}\n")
     assert alive(nap(76801)) == []
 

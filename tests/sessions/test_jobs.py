@@ -37,8 +37,8 @@ def test_an_end_is_told_to_the_model_in_a_line_for_each_job():
     (sent,) = build_context([entry.model_copy(update={"id": "b"})]).messages
     assert isinstance(sent.message, UserMessage)
     assert sent.message.text == (
-        "(Job 1 (`npm run dev`) has ended: stopped after 4 s.)\n"
-        "(Job 2 (`make`) has ended: exit code 2 after 1 s.)"
+        "(Job 1 (npm run dev) has ended: stopped after 4 s.)\n"
+        "(Job 2 (make) has ended: exit code 2 after 1 s.)"
     )
 
 

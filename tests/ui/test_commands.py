@@ -156,6 +156,29 @@ async def test_a_session_is_not_left_while_a_turn_runs(tmp_path: Path):
         )
 
 
+async def test_a_model_chosen_during_a_turn_answers_the_next_message(tmp_path: Path):
+    async with running_app(tmp_path, held("Half"), Reply("Whole.")) as ui:
+        await ui.send("go")
+        before = ui.model
+        await ui.submit("/model gpt")
+        await ui.until(lambda: ui.notices)
+        assert ui.notices == [f"The model changes to {OTHER.name} when this turn ends."]
+        assert ui.model == before
+        await ui.finish()
+        assert ui.model == OTHER
+        await ui.send("next")
+        assert [request.model for request in ui.stage.model.requests] == [before, OTHER]
+
+
+async def test_a_change_that_waits_for_a_turn_is_dropped_when_the_program_ends(tmp_path: Path):
+    async with running_app(tmp_path, held("Half")) as ui:
+        await ui.send("go")
+        before = ui.model
+        await ui.submit("/model gpt")
+        await ui.until(lambda: ui.notices)
+    assert ui.model in (before, OTHER)
+
+
 async def test_model_by_name(tmp_path: Path):
     async with running_app(tmp_path) as ui:
         await ui.send("/model gpt")

@@ -25,7 +25,7 @@ from tests.support.rows import each_row
 from tests.ui.scenes import SCENES
 
 TESTS = Path(__file__).parents[1]
-OF_A_KIND = {"Modal", "PickerScreen", "ReadingScreen", "LeadingScreen"}
+OF_A_KIND = {"Modal", "QuestionScreen", "PickerScreen", "ReadingScreen", "LeadingScreen"}
 """Screens that are only there to be made more of."""
 
 

@@ -78,7 +78,7 @@ async def test_the_chat_says_when_a_job_ends_and_the_bar_no_longer_counts_it(tmp
         await ui.send("start it")
         (stage.workspace / "go").touch()
         await ui.until(lambda: bool(ui.notices))
-        assert ui.notices[0].startswith(f"Job 1 (`{WAIT}`) has ended: exit code 0 after ")
+        assert ui.notices[0].startswith(f"Job 1 ({WAIT}) has ended: exit code 0 after ")
         assert ui.status.jobs == 0
 
 
@@ -193,4 +193,4 @@ async def test_a_resumed_session_shows_what_was_told_of_an_end(tmp_path: Path):
         ui.redraw()
         await ui.settle()
         (told,) = ui.notices
-        assert told.startswith(f"(Job 1 (`{WAIT}`) has ended: exit code 0 after ")
+        assert told.startswith(f"(Job 1 ({WAIT}) has ended: exit code 0 after ")

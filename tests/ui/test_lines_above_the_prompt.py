@@ -28,6 +28,14 @@ def test_words_that_are_long_in_coming_are_waited_for_since_the_last():
     assert activity_text(state, 325.0) == "Thinking 2m 05s… · esc stops"
 
 
+def test_while_you_are_asked_the_line_says_so_and_then_what_ran_before():
+    running = ActivityState("Running bash", started_at=100.0, command_since=100.0)
+    asked = running.with_pause(now=110.0)
+    assert activity_text(asked, 125.0) == "Waiting for your answer… · 10s · esc stops"
+    answered = asked.without_pause(now=125.0)
+    assert activity_text(answered, 127.0).startswith("Running bash… · 12s")
+
+
 def test_a_retry_counts_down():
     state = ActivityState("Try 2 of 4", 100.0, until=108.0, detail="Overloaded.")
     assert activity_text(state, 104.0) == ("Try 2 of 4 in 4s… · esc stops · Overloaded.")

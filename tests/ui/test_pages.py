@@ -1,13 +1,15 @@
 from dataclasses import replace
 from pathlib import Path
 
-from agent_tui.commands.core.front import PageSection
+from agent_tui.commands.core.front import Page, PageSection
 from agent_tui.commands.permissions import permissions_page
 from agent_tui.config import PermissionSettings
 from agent_tui.features.context.command import tools_page
 from agent_tui.messages import ToolSpec
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.tools.base import Intent
+from agent_tui.ui.screens.modal import PageScreen
+from tests.ui.app_support import running_app
 
 
 def spec(name: str) -> ToolSpec:
@@ -51,3 +53,19 @@ def test_permissions_show_the_source_of_rules_and_what_was_decided(tmp_path: Pat
     assert answer[1] == "bash: rm x   allowed by you (reason for asking: w)"
     assert when.endswith(" deny")
     assert what == "bash: rm x   denied by rules (the deny rule bash(rm *) applies to: rm)"
+
+
+async def test_a_page_whose_newest_is_last_opens_there(tmp_path: Path) -> None:
+    rows = tuple((str(number), "line") for number in range(200))
+    async with running_app(tmp_path) as ui:
+        for opens_at_end in (False, True):
+            page = Page("Job 1", (PageSection("", rows),), opens_at_end=opens_at_end)
+            screen = PageScreen(page)
+            ui.show(screen)
+            await ui.until(lambda screen=screen: screen.is_current)
+            await ui.drawn()
+            shown = screen.query_one("#page")
+            assert shown.scroll_y == (shown.max_scroll_y if opens_at_end else 0)
+            assert shown.max_scroll_y > 100
+            await ui.pilot.press("escape")
+            await ui.settle()

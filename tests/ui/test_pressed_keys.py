@@ -105,7 +105,8 @@ async def test_a_long_question_is_scrolled_by_letters(tmp_path: Path):
         panel = ui.approval
         panel.arm()
         await ui.settle()
-        scrolled = panel if panel.max_scroll_y else panel.query_one("#approval-scroll")
+        text = panel.query_one("#approval-text")
+        scrolled = text if text.max_scroll_y else panel.query_one("#approval-scroll")
         places: list[int] = []
         for key in ("j", "j", "k", "k"):
             await ui.pilot.press(key)

@@ -12,7 +12,12 @@ from agent_tui.commands.core.front import Choice, Page, Question, TextQuestion, 
 from agent_tui.commands.trust import server_question, trust_question
 from agent_tui.config import Settings
 from agent_tui.drafts.draft import Draft
-from agent_tui.events import ApprovalRequest
+from agent_tui.events import (
+    ApprovalRequest,
+    ApprovalRequested,
+    ApprovalResolved,
+    ToolStarted,
+)
 from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import ToolCall
 from agent_tui.permissions.rules import INSIDE_RULE
@@ -20,6 +25,7 @@ from agent_tui.permissions.trust import TrustQuestion
 from agent_tui.tools.server_spec import ServerSpec
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.approval_panel import answers_to, first_mark
+from agent_tui.ui.chat.lines_above_prompt import activity_text
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.parts import KeysLine
 from agent_tui.ui.prompt.area import BURST_S
@@ -448,17 +454,71 @@ async def test_enter_behind_a_message_sends_it_and_answers_nothing(tmp_path: Pat
         assert is_made(ui)
 
 
-async def test_a_draft_from_before_is_not_sent_by_the_answer(tmp_path: Path):
+async def asked_over_a_draft(ui: Ui) -> None:
+    """Write a draft, do something else for long, and have the call asked about."""
+    await ui.send("go")
+    await ui.write("my draft")
+    ui.app.prompt.changed_at = float("-inf")
+    await ui.asked()
+    ui.approval.arm()
+    await ui.settle()
+
+
+async def test_enter_sends_a_draft_from_before_and_answers_nothing(tmp_path: Path):
     async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
-        await ui.send("go")
-        await ui.write("my draft")
-        ui.app.prompt.changed_at = float("-inf")
-        await ui.asked()
-        ui.approval.arm()
+        await asked_over_a_draft(ui)
+        assert marked(ui) == []
+        assert "sends your message" in str(ui.approval.border_subtitle)
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert not is_made(ui)
+        assert ui.queued == ("my draft",)
+        assert ui.text == ""
+
+
+async def test_a_draft_from_before_is_not_sent_by_an_answer(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await asked_over_a_draft(ui)
+        await ui.pilot.press("down")
+        assert marked(ui) == ["y  Yes, once"]
+        assert "sends your message" not in str(ui.approval.border_subtitle)
         await ui.pilot.press("enter")
         await ui.settle()
         assert is_made(ui)
         assert ui.text == "my draft"
+
+
+async def test_a_draft_that_comes_while_the_question_is_open_is_what_enter_sends(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        ui.app.prompt.put_before((Draft("back again"),))
+        await ui.settle()
+        ui.approval.arm()
+        await ui.settle()
+        assert "sends your message" in str(ui.approval.border_subtitle)
+        assert marked(ui) == []
+
+
+async def test_a_grave_question_over_a_draft_says_that_enter_sends_it(tmp_path: Path):
+    async with running_app(tmp_path, *asks()) as ui:
+        await ui.send("go")
+        await ui.write("my draft")
+        answer = asyncio.create_task(ui.app.controller.front.ask(replace(WAYS, is_grave=True)))
+        await ui.until(lambda: ui.app.screen.query(AnswerLine))
+        await ui.settle()
+        screen = ui.app.screen
+        assert isinstance(screen, ChoiceScreen)
+        screen._quiet_since_s = float("-inf")
+        keys = screen.query_one(KeysLine)
+        assert "enter sends your message" in str(keys.render())
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert ui.queued == ("my draft",)
+        assert not answer.done()
+        assert "enter answers" in str(keys.render())
+        await ui.pilot.press("escape")
+        assert await answer is None
 
 
 async def test_an_early_answer_to_the_second_of_two_questions_is_dropped(tmp_path: Path):
@@ -923,6 +983,62 @@ async def test_a_paste_over_a_grave_question_comes_behind_what_is_held(tmp_path:
         await ui.drawn()
         await ui.write("f")
         assert ui.text == "notf"
+
+
+SED = "sed -i \\\n" + "".join(f"  -e 's/an_old_name_{n}/a_new_name_{n}/g' \\\n" for n in range(9))
+LONG = call("c1", "bash", command=f"{SED}  made.txt")
+
+
+@pytest.mark.parametrize("size", [(200, 50), (120, 40), (80, 24), (60, 10), (50, 15)])
+async def test_the_answers_have_their_rows_before_a_long_command(
+    tmp_path: Path, size: tuple[int, int]
+):
+    async with running_app(tmp_path, *asks(LONG), approval_quiet_s=QUIET_S, size=size) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.settle()
+        rows = screen_text(ui)
+        assert "$ sed -i" in rows
+        assert "›y  Yes, once" in rows
+        assert ("e  No, and say what" in rows) == (size[1] >= 24)
+        await ui.pilot.press("up")
+        await ui.drawn()
+        assert "›e  No, and say what" in screen_text(ui)
+
+
+async def test_enter_gives_no_answer_that_is_out_of_sight(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S, size=(40, 6)) as ui:
+        await ask(ui)
+        ui.approval.arm()
+        await ui.settle()
+        assert "Yes, once" not in screen_text(ui)
+        await ui.pilot.press("enter")
+        await ui.settle()
+        assert ui.approval.display
+        assert not is_made(ui)
+
+
+def test_a_long_command_is_not_written_out_again_in_its_answers():
+    command = LONG.arguments["command"]
+    asked = replace(REQUEST, body=command, session_rule=f"bash({command})", part_rules=())
+    grants = {answer.choice: answer.grants for answer in answers_to(asked)}
+    assert grants["session"] == grants["project"] == "exactly this command"
+    short = replace(REQUEST, body="make all", session_rule="bash(make all)")
+    assert "make all" in [answer.grants for answer in answers_to(short)]
+
+
+async def test_what_runs_is_named_again_once_its_own_question_is_answered(tmp_path: Path):
+    async with running_app(tmp_path, held("", TOUCH), Reply(text="Done.")) as ui:
+        await ui.send("go")
+        ui.show_events(ToolStarted("c1", "bash", {"command": "curl example.org"}, "curl"))
+        first, second = replace(REQUEST, id="first"), replace(REQUEST, id="second")
+        ui.show_events(ApprovalRequested(first), ApprovalRequested(second))
+        ui.show_events(ApprovalResolved("first", True))
+        assert (state := ui.activity.state)
+        assert activity_text(state, ui.clock()).startswith("Waiting for your answer…")
+        ui.show_events(ApprovalResolved("second", True))
+        assert (state := ui.activity.state)
+        assert activity_text(state, ui.clock()).startswith("Running bash…")
 
 
 # The rows

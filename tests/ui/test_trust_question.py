@@ -28,6 +28,11 @@ def test_the_question_names_the_folder_and_what_would_be_obeyed():
     assert "agent-tui would run git" in facts
 
 
+def test_a_folder_of_skills_names_the_files_that_are_skills():
+    facts = facts_of(question(FOLDER / ".claude" / "skills"))
+    assert "  .claude/skills/*/SKILL.md (skills)\n" in facts
+
+
 def test_a_folder_of_prompt_files_is_named_without_what_is_in_it():
     facts = facts_of(question(FOLDER / ".agent-tui" / "commands"))
     assert "  .agent-tui/commands/*.md (commands)\n" in facts
@@ -57,11 +62,20 @@ async def test_the_answers_are_in_sight_however_much_there_is_to_say(tmp_path: P
             assert region.bottom <= size[1]
 
 
-async def test_a_turn_that_runs_keeps_trust_as_it_is(tmp_path: Path):
-    async with running_app(tmp_path, held()) as ui:
+async def test_trust_given_during_a_turn_takes_effect_when_it_ends(tmp_path: Path):
+    stage = Stage(tmp_path, is_trusted=False)
+    (stage.workspace / "AGENTS.md").write_text("Say hello.")
+    async with running_app(tmp_path, held(), stage=stage) as ui:
         await ui.send("go")
-        await ui.send("/trust")
-        assert "while the agent works" in ui.notices[-1]
+        await ui.submit("/trust")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        assert isinstance(ui.app.screen, ChoiceScreen)
+        ui.app.screen._quiet_since_s = float("-inf")
+        await ui.pilot.press("o")
+        await ui.until(lambda: "This takes effect when this turn ends." in ui.notices)
+        assert not ui.context_files
+        ui.let_go()
+        await ui.until(lambda: ui.context_files)
 
 
 async def test_a_folder_that_is_too_broad_is_said_to_be(tmp_path: Path):

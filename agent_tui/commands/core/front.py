@@ -6,7 +6,7 @@ here assumes a terminal.
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
@@ -27,11 +27,15 @@ class PageSection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A titled list of sections; `is_searched`: it is so long that users search its rows."""
+    """A titled list of sections.
+
+    `is_searched`: it is so long that users search its rows. `opens_at_end`: its newest is last.
+    """
 
     title: str
     sections: tuple[PageSection, ...]
     is_searched: bool = False
+    opens_at_end: bool = False
 
     async def page(self) -> "Page":
         """Returns itself: a `Showable` that needs nothing more."""
@@ -259,6 +263,13 @@ class FrontHelp:
 class ScreenControls(Protocol):
     """The controls that only a front with a screen has."""
 
+    def after_turn(self, says: str) -> AbstractAsyncContextManager[None]:
+        """Wait for the end of what runs, and say that it `says`; what follows waits for the block.
+
+        Without anything that runs, the block begins at once, and nothing is said.
+        """
+        ...
+
     @property
     def theme_names(self) -> tuple[str, ...]:
         """Themes that can be chosen."""
@@ -472,3 +483,16 @@ class UnansweredFront(ABC):
 def is_at_terminal(front: Front) -> bool:
     """Whether a user at a terminal answers questions, and not an editor for them, or nobody."""
     return front.can_ask and not isinstance(front, UnansweredFront)
+
+
+def after_turn(front: Front, says: str) -> AbstractAsyncContextManager[None]:
+    """Wait for the end of what runs, as `ScreenControls.after_turn` does.
+
+    Without a screen, commands that change what a turn uses run only between turns.
+    """
+    return nullcontext() if front.screen is None else front.screen.after_turn(says)
+
+
+def refuse_without_screen(why: str) -> Callable[[Front], str]:
+    """The refusal of a command that waits `after_turn`: `why` where it cannot."""
+    return lambda front: why if front.screen is None else ""

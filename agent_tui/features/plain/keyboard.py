@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Protocol, TextIO
 
+from agent_tui.commands.core.short_words import count_text
 from agent_tui.safe_text import safe_text
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -170,7 +171,7 @@ class Keyboard:
             self._source.remember(typed.text)
         return typed
 
-    def message(self, prompt: str, begun: str = "") -> TypedMessage:
+    def message(self, prompt: str, begun: str = "", *, confirms: bool = True) -> TypedMessage:
         r"""A message: a line, with ``\`` at its end also the next; or what `BLOCK` encloses.
 
         Lines that arrive together with the first were pasted: they are one message.
@@ -178,18 +179,36 @@ class Keyboard:
         Args:
             prompt: What is asked.
             begun: The beginning of its first line.
+            confirms: Whether pasted lines wait for Enter, so that more can follow them.
         """
         first = self.line(prompt, begun)
         if first.strip() == BLOCK:
             return TypedMessage(self._block())
         if not first.endswith("\\"):
-            more = self._unread.take().rstrip("\n")
-            return TypedMessage("\n".join(filter(None, (first, more))).strip(), bool(more))
+            pasted = self._pasted_behind(first, confirms=confirms)
+            return TypedMessage("\n".join(pasted).strip(), len(pasted) > 1)
         lines = [first]
         while lines[-1].endswith("\\"):
             lines[-1] = lines[-1][:-1]
             lines.append(self.line(_MORE))
         return TypedMessage("\n".join(lines).strip())
+
+    def _pasted_behind(self, first: str, *, confirms: bool) -> list[str]:
+        """`first` with the lines that came with it, and what is typed until Enter is pressed."""
+        lines = [first]
+        while more := self._unread.take():
+            *entered, rest = more.split("\n")
+            lines += entered
+            if not confirms:
+                lines += [rest] * bool(rest)
+                continue
+            pasted = count_text(len(lines) - 1 + bool(rest), "more line")
+            try:
+                last = self.line(f"Pasted, with {pasted}. Enter sends it: ", rest)
+            except EOFError:
+                last = rest
+            lines += [last] * bool(last)
+        return lines
 
     def _block(self) -> str:
         lines: list[str] = []

@@ -168,7 +168,7 @@ class Asker:
     def _choice(self, prompt: str) -> str:
         """A typed choice. A paste is none, whatever its lines are, except for a comment."""
         while True:
-            typed = self.keyboard.message(prompt)
+            typed = self.keyboard.message(prompt, confirms=False)
             if not typed.is_pasted or typed.text[:2].lower() == "e ":
                 return typed.text.strip()
             self._hold(f"{typed.text}\n", "pasted lines are no choice", typed.text)
@@ -226,7 +226,7 @@ def _approval_choices(request: ApprovalRequest) -> _Choices:
 
 
 def _choices_text(choices: _Choices) -> str:
-    return ", ".join(f"{letter} {label}" for letter, label in choices)
+    return "; ".join(f"{letter}: {label}" for letter, label in choices)
 
 
 def _letter(typed: str, choices: _Choices) -> str:

@@ -222,7 +222,7 @@ class PlainSession:
                 front.say(_LEAVE_HINT)
             return
         self._is_leaving = False
-        if typed.is_pasted:
+        if typed.is_pasted and typed.is_held:
             more = count_text(typed.text.count("\n"), "more line")
             front.say(f"Pasted, with {more}: sent as one message.")
         if typed.text:

@@ -181,7 +181,7 @@ def end_of_jobs_entry(jobs: Sequence[Job]) -> CustomMessageEntry:
 
 def end_of_job_line(job: Job) -> str:
     """One line that says that and how `job` has ended."""
-    return f"Job {job.id} (`{job.shown}`) has ended: {job.ending}."
+    return f"Job {job.id} ({job.shown}) has ended: {job.ending}."
 
 
 AGENT_RUN = "agent_run"

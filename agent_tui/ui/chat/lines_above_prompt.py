@@ -40,7 +40,7 @@ class ActivityState:
 
     `until` is when a waiting time ends (a retry), 0 if nothing is waited for; `detail` comes
     last, and may take a second row. `can_stop`: Esc ends it. `round` says where in a loop it is.
-    Time stops while waiting for the user, since `paused_at` (0 while something runs).
+    While waiting for the user, since `paused_at` (else 0), time stops and the line says so.
     `awaited_since` is when the last words of the model came, where they are long in coming; else 0.
     `ends_at_s` is when a wait for a limit ends, in seconds since 1970; else 0. `command_since` is
     when a command of the model began, 0 if none runs.
@@ -76,21 +76,24 @@ def activity_text(state: ActivityState, now: float, wall_s: float = 0.0) -> str:
         now: The monotonic clock, in seconds.
         wall_s: The present time, in seconds since 1970.
     """
-    if state.until > now:
+    if state.paused_at:
+        spent = format_duration(state.paused_at - state.started_at)
+        parts = ["Waiting for your answer…", spent]
+    elif state.until > now:
         parts = [f"{state.label} in {format_remaining(state.until - now)}…"]
     elif state.ends_at_s:
         parts = [f"{state.label} in {format_remaining(state.ends_at_s - wall_s)}…"]
     elif state.awaited_since:
         parts = [f"{state.label} {format_duration(now - state.awaited_since)}…"]
     else:
-        parts = [f"{state.label}…", format_duration((state.paused_at or now) - state.started_at)]
+        parts = [f"{state.label}…", format_duration(now - state.started_at)]
     if state.round:
         parts.insert(1, state.round)
     if state.output_chars >= _CHARS_PER_TOKEN:
         parts.append(f"↓{short_count(state.output_chars // _CHARS_PER_TOKEN)} tokens")
     if state.can_stop:
         parts.append(keys_in_force().hint("interrupt", "stops"))
-    if state.command_since and now - state.command_since >= _LONG_COMMAND_S:
+    if state.command_since and not state.paused_at and now - state.command_since >= _LONG_COMMAND_S:
         parts.append(keys_in_force().hint("background", "moves it to the background"))
     if state.detail:
         parts.append(state.detail)

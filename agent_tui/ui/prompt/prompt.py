@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # these come after the first paint, see `attach` and `use_mod
     from agent_tui.ui.prompt.completion import Completer, Items, MenuItem, PromptSources, Query
     from agent_tui.ui.prompt.modes import PromptModes, Walk
 
+_OPENING = tuple("([{\"'`")
+"""Behind these, a mention is followed by what closes them and not by a blank."""
 _MOST_OPENED_CHARS = 100_000
 """A longer paste is not written out in the prompt."""
 _UNDO = "/undo"
@@ -305,11 +307,12 @@ class Prompt(Vertical):
         What is written is sent as it is if it is an argument, a name that no command begins
         with (a mistyped command must not run another one), or what may be a path or a variable.
         """
-        item = self.menu.current
-        if item is None or self.menu.was_moved:
+        item, query = self.menu.current, self._query
+        if item is None or query is None:
             return item is not None
-        query = self._query
-        if query is None or query.kind == "mention":
+        if item.insert == self.area.text_before_cursor[query.start :]:
+            return item.runs  # a folder whose name is written already: nothing would change
+        if self.menu.was_moved or query.kind == "mention":
             return True
         if query.kind == "skill":
             return False
@@ -524,8 +527,10 @@ class Prompt(Vertical):
         if self._query is None:
             return
         self._close_menu()
-        length = len(self.area.text_before_cursor) - self._query.start
-        self.area.replace_before_cursor(length, item.insert)
+        before, start = self.area.text_before_cursor, self._query.start
+        is_enclosed = self._query.kind == "mention" and before[:start].endswith(_OPENING)
+        insert = item.insert.rstrip() if is_enclosed else item.insert
+        self.area.replace_before_cursor(len(before) - start, insert)
         if self._query.kind == "mention" and is_image_name(item.label):
             attach = partial(self._attach_mentioned, item.label, item.insert.rstrip())
             self.run_worker(attach, group="images")

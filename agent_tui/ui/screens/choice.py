@@ -29,12 +29,12 @@ from agent_tui.ui.questions import (
     AnswerRow,
     EarlyKeys,
 )
-from agent_tui.ui.screens.modal import Modal
+from agent_tui.ui.screens.modal import QuestionScreen
 
 AnswerT = TypeVar("AnswerT")
 
 
-class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
+class ChoiceScreen(QuestionScreen[AnswerT], Generic[AnswerT]):
     """Returns the value of the chosen answer, None after Esc.
 
     Enter gives the marked answer only after a pause: a second Enter after a command must not answer
@@ -64,6 +64,8 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         Binding("home,ctrl+home", "scroll(-100000)", "To the start", show=False),
         Binding("end,ctrl+end", "scroll(100000)", "To the end", show=False),
     ]
+
+    own_scroll = "#choice-scroll"
 
     def __init__(
         self,
@@ -117,6 +119,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         """Remove from the prompt a letter that was meant as the answer."""
         if self._early is not None:
             self._early.begin(self._list.keys)
+            self._show_what_enter_does(self._early)
         self._stay_above_prompt()
 
     def on_resize(self) -> None:
@@ -161,8 +164,7 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
             event.stop()
             self._send()
             self._quiet_since_s = self._clock()  # a second Enter must not answer
-            self._list.mark(self.question.marked)
-            self._show_keys("answers")
+            self._show_what_enter_does(early)
         elif early is not None and (event.is_printable or early.deletes(event.key)):
             await self._write(event, early)
 
@@ -190,10 +192,17 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
         self._quiet_since_s = self._clock()
         for event in events:
             await early.take(event)
-        if early.is_message_written:
-            self._list.mark(None)  # Enter after a message answers nothing
-            self._show_keys("sends your message")
+        self._show_what_enter_does(early)
         self._stay_above_prompt()
+
+    def _show_what_enter_does(self, early: EarlyKeys) -> None:
+        """Mark no answer while the prompt has a message: Enter sends that."""
+        if early.is_message_written:
+            self._list.mark(None)
+            self._show_keys("sends your message")
+        elif self._list.marked is None:
+            self._list.mark(self.question.marked)
+            self._show_keys("answers")
 
     async def on_paste(self, event: Paste) -> None:
         """Pass on pasted text after typed keys; keys wait for a pause again."""
@@ -228,17 +237,14 @@ class ChoiceScreen(Modal[AnswerT], Generic[AnswerT]):
     def action_mark(self, step: int) -> None:
         """Mark the answer above or below."""
         self._list.move(step)
-
-    def action_scroll(self, step: int) -> None:
-        """Scroll the facts."""
-        self.query_one("#choice-scroll").scroll_relative(y=step, animate=False)
+        self._show_keys("answers")
 
     def action_cancel(self) -> None:
         """Close without an answer."""
         self.dismiss(None)
 
 
-class LineInputScreen(Modal[str]):
+class LineInputScreen(QuestionScreen[str]):
     """Returns the typed text, stripped; None after Esc.
 
     Args:

@@ -19,7 +19,7 @@ from agent_tui.tools.form import FormField
 from agent_tui.ui.lines_field import LinesField, new_line_hint
 from agent_tui.ui.parts import FieldRow, KeysLine
 from agent_tui.ui.questions import QUIET_S, AnswerLine, AnswerList, AnswerRow
-from agent_tui.ui.screens.modal import Modal
+from agent_tui.ui.screens.modal import QuestionScreen
 
 if TYPE_CHECKING:
     from agent_tui.messages import JsonObject
@@ -29,7 +29,7 @@ _SEND = "Send these answers"
 _NOTHING = "Choose an answer or write one."
 
 
-class FormScreen(Modal["JsonObject"]):
+class FormScreen(QuestionScreen["JsonObject"]):
     """Returns what was chosen and written for each field, by name; None if the user left.
 
     Keys choose in the list of answers, or write in the field below it, which takes any letter.
@@ -54,6 +54,8 @@ class FormScreen(Modal["JsonObject"]):
         Binding("pageup", "scroll(-8)", "Page up", show=False, priority=True),
         Binding("pagedown", "scroll(8)", "Page down", show=False, priority=True),
     ]
+
+    own_scroll = "#form-scroll"
 
     def __init__(
         self,
@@ -151,7 +153,7 @@ class FormScreen(Modal["JsonObject"]):
         self.query_one("#form-question").display = bool(question)
         self._list.show(rows, marked)
         self._say_keys()
-        self.when_drawn(self._keep_mark_in_sight)
+        self.when_drawn(self._list.keep_mark_in_sight)
 
     def _answer_rows(self) -> list[AnswerRow]:
         field, chosen = self._fields[self._page], self._chosen[self._page]
@@ -181,14 +183,9 @@ class FormScreen(Modal["JsonObject"]):
         self.query_one("#form-problem", Static).update(problem)
         self.query_one("#form-problem").display = bool(problem)
 
-    def _keep_mark_in_sight(self) -> None:
-        lines = list(self.query(AnswerLine))
-        if (marked := self._list.marked) is not None and marked < len(lines):
-            lines[marked].scroll_visible(animate=False)
-
     def on_resize(self) -> None:
         """Keep the marked answer in sight."""
-        self.when_drawn(self._keep_mark_in_sight)
+        self.when_drawn(self._list.keep_mark_in_sight)
 
     # Keys
 
@@ -266,11 +263,7 @@ class FormScreen(Modal["JsonObject"]):
         else:
             self._list.move(step)
         self._say_keys()
-        self._keep_mark_in_sight()
-
-    def action_scroll(self, step: int) -> None:
-        """Scroll the question and its answers."""
-        self.query_one("#form-scroll").scroll_relative(y=step, animate=False)
+        self._list.keep_mark_in_sight()
 
     def action_turn(self, step: int) -> None:
         """Show the question after or before this one; all answers come after the last.

@@ -26,10 +26,11 @@ from textual.widgets import Input, Static
 
 from agent_tui.commands.core.front import Page, PageSection, Showable
 from agent_tui.safe_text import safe_text
-from agent_tui.ui.parts import FieldRow, KeysLine, any_app
+from agent_tui.ui.parts import FieldRow, KeysLine, any_app, follow_layout
 
 ResultT = TypeVar("ResultT")
 AppResultT = TypeVar("AppResultT")
+_WHEEL_ROWS = 2
 ParamsT = ParamSpec("ParamsT")
 
 
@@ -110,6 +111,56 @@ class Modal(ModalScreen[ResultT], Generic[ResultT]):
         self.call_after_refresh(act_if_there)
 
 
+class QuestionScreen(Modal[ResultT], Generic[ResultT]):
+    """A question at the bottom, in a ``.question``: the chat ends above it, and can be read.
+
+    The chat, and what scrolls in the question, are scrolled as one text.
+    """
+
+    own_scroll = ""
+    """The selector of what scrolls in the question; empty for nothing."""
+
+    @on(events.Mount)
+    def _follow_layout(self) -> None:
+        follow_layout(self, self, self._end_chat_above)
+
+    @property
+    def _upper(self) -> Widget | None:
+        """The chat and what stands below it; None if the program ends."""
+        return next(iter(screen.query("#upper")), None) if (screen := self._chat_screen) else None
+
+    @property
+    def _chat_screen(self) -> Screen[object] | None:
+        return next(iter(self.app.screen_stack), None)
+
+    def _end_chat_above(self) -> None:
+        top = min((each.region.y for each in self.query(".question")), default=self.size.height)
+        if (upper := self._upper) is not None:
+            upper.styles.padding = (0, 0, max(upper.region.bottom - top, 0), 0)
+
+    @on(events.Unmount)
+    def _give_rows_back(self) -> None:
+        if (upper := self._upper) is not None:
+            upper.styles.padding = 0
+
+    @on(events.MouseScrollUp)
+    def _scroll_up(self) -> None:
+        self.action_scroll(-_WHEEL_ROWS)
+
+    @on(events.MouseScrollDown)
+    def _scroll_down(self) -> None:
+        self.action_scroll(_WHEEL_ROWS)
+
+    def action_scroll(self, step: int) -> None:
+        """Scroll by `step` rows: up in the question first, down in the chat first."""
+        chat = [*self._upper.children[:1]] if self._upper is not None else []
+        own = [*self.query(self.own_scroll)] if self.own_scroll else []
+        for each in (*own, *chat) if step < 0 else (*chat, *own):
+            if each.scroll_y > 0 if step < 0 else each.scroll_y < each.max_scroll_y:
+                each.scroll_relative(y=step, animate=False)
+                return
+
+
 def show_waiting(app: App[AppResultT], what: str) -> None:
     """Show on all screens above the chat that `what` waits there; empty for nothing."""
     for screen in app.screen_stack:
@@ -160,7 +211,9 @@ class PageScreen(ReadingScreen):
             yield KeysLine("↑↓ scroll · esc close", id="page-keys")
 
     def on_mount(self) -> None:
-        """Focus the search field, if there is one."""
+        """Focus the search field, if there is one, and begin where the page opens."""
+        if self._page.opens_at_end:
+            self.when_drawn(self.query_one("#page").scroll_end, animate=False)
         self.query_one("#page-nothing").display = False
         if self._page.is_searched:
             self.query_one("#page-search").focus()

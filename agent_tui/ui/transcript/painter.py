@@ -57,7 +57,7 @@ _NOTICE_MARKS: dict[NoticeSubject, str] = {
     "question": "?",
     "answer": "»",
     "job": "&",
-    "plan": "☐",
+    "plan": "◇",
     "file": "▤",
 }
 """The sign before a message of the program, by its subject."""

@@ -51,7 +51,7 @@ async def test_at_the_next_turn_the_model_is_told_once_that_a_job_has_ended(stag
     await ended(runtime, stage.workspace)
     await collect(runtime.submit("what now"))
     ending = runtime.conversation.jobs.require("1").ending
-    line = f"(Job 1 (`{WAIT}`) has ended: {ending}.)"
+    line = f"(Job 1 ({WAIT}) has ended: {ending}.)"
     assert ending.startswith("exit code 0 after ")
     assert said(stage.model.requests[-1]) == ["start it", "what now", line]
     await collect(runtime.submit("and now"))
@@ -69,7 +69,7 @@ async def test_in_a_running_turn_the_model_is_told_at_the_next_step(stage: Stage
     runtime = stage.runtime(script)
     await collect(runtime.submit("start it"))
     assert [line.partition(" after")[0] for line in told(runtime)] == [
-        f"(Job 1 (`echo $$ > pid; {WAIT}`) has ended: exit code 0"
+        f"(Job 1 (echo $$ > pid; {WAIT}) has ended: exit code 0"
     ]
     assert said(stage.model.requests[-1])[-1] == told(runtime)[0]
 
@@ -99,7 +99,7 @@ async def test_a_resumed_session_says_that_its_jobs_ended_with_the_program(stage
     again = stage.runtime([*begin("echo x; sleep 76603"), Reply(text="ok")])
     opened = await again.sessions.open(path)
     how = "it ended with the program or session that ran it"
-    line = f"Job 1 (`{nap(76602)}`) has ended: {how}."
+    line = f"Job 1 ({nap(76602)}) has ended: {how}."
     assert line in [notice.text for notice in of_kind(list(opened), Notice)]
     await collect(again.submit("go on"))
     assert said(stage.model.requests[0])[-1] == f"({line})"
@@ -192,7 +192,7 @@ async def test_keys_in_a_command_are_in_nothing_that_is_told(stage: Stage):
     await collect(runtime.submit("start it"))
     await ended(runtime, stage.workspace)
     await collect(runtime.submit("and"))
-    assert "`echo [key removed] >/dev/null;" in told(runtime)[0]
+    assert "(echo [key removed] >/dev/null;" in told(runtime)[0]
     assert runtime.conversation.log.path is not None
     runtime.conversation.log.sync()
     assert "hunter2-hunter2" not in runtime.conversation.log.path.read_text()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.events import Paste
+from textual.events import MouseScrollUp, Paste
 from textual.widgets import Static
 
 from agent_tui.drafts.draft import Draft
@@ -36,10 +36,12 @@ LONG: JsonObject = {
 
 
 @asynccontextmanager
-async def asked(root: Path, *questions: JsonObject, **more: Any) -> AsyncGenerator[Ui]:
-    """The app with a form of `questions` open."""
+async def asked(
+    root: Path, *questions: JsonObject, said: str = "I must know.", **more: Any
+) -> AsyncGenerator[Ui]:
+    """The app with a form of `questions` open, of a model that `said` something first."""
     ask = call("c1", "ask_user", questions=list(questions))
-    reply = Reply(text="I must know.", tool_calls=(ask,))
+    reply = Reply(text=said, tool_calls=(ask,))
     more = {"approval_quiet_s": 0.0, **more}
     async with running_app(root, reply, Reply(text="Thanks."), Reply(text="Yes."), **more) as ui:
         await ui.write("Build it.")
@@ -47,6 +49,29 @@ async def asked(root: Path, *questions: JsonObject, **more: Any) -> AsyncGenerat
         await ui.until(lambda: isinstance(ui.app.screen, FormScreen), "no form")
         await ui.pilot.pause()
         yield ui
+
+
+WAYS = "\n\n".join(f"Way {number} has its price." for number in range(1, 31))
+
+
+async def test_what_the_model_said_before_is_above_its_question_and_scrolls(tmp_path: Path):
+    async with asked(tmp_path, DATABASE, said=WAYS) as ui:
+        await ui.measured()
+        below = form(ui).query_one("#form").region.y
+        assert ui.chat.region.bottom < below
+        assert "Way 30 has its price." in ui.drawn_chat
+        await ui.pilot.press("pageup")
+        await ui.measured()
+        assert "Way 30 has its price." not in ui.drawn_chat
+        for _ in range(40):
+            form(ui).post_message(MouseScrollUp(None, 1, 1, 0, 0, 0, False, False, False))
+        await ui.measured()
+        assert "Way 1 has its price." in ui.drawn_chat
+        assert marked(ui) == 1
+        await ui.pilot.press("enter")
+        await result(ui)
+        await ui.settle()
+        assert ui.app.query_one("#upper").styles.padding.bottom == 0
 
 
 def form(ui: Ui) -> FormScreen:

@@ -288,15 +288,16 @@ def test_ctrl_c_at_the_prompt_leaves_only_the_second_time_in_a_row(stage):
 
 
 def test_no_line_of_a_paste_is_a_command(stage):
-    text = talk(stage, stage.runtime([Reply("Read.")]), "!touch a", unread=["/exit\n!touch b"])
-    assert "Pasted, with 2 more lines: sent as one message.\nagent-tui: Read.\n" in text
+    runtime = stage.runtime([Reply("Read.")])
+    text = talk(stage, runtime, "!touch a", "", unread=["/exit\n!touch b\n"])
+    assert "Pasted, with 2 more lines. Enter sends it: \nagent-tui: Read.\n" in text
     assert list(stage.workspace.iterdir()) == []
 
 
 def test_a_paste_that_begins_like_a_command_is_a_message(stage):
     runtime = stage.runtime([Reply("Read.")])
-    text = talk(stage, runtime, "/exit now", "again", unread=["and more"])
-    assert "Pasted, with 1 more line: sent as one message.\nagent-tui: Read.\n" in text
+    text = talk(stage, runtime, "/exit now", "", "again", unread=["and more"])
+    assert "Pasted, with 1 more line. Enter sends it: and more\nagent-tui: Read.\n" in text
     assert "> again\n" in text, "it did not leave"
 
 

@@ -42,7 +42,23 @@ def test_an_end_of_input_inside_a_message_sends_nothing_of_it():
 
 def test_lines_that_come_at_once_are_one_message():
     pasted = TypedMessage("see\n!rm a\n/exit", is_pasted=True)
-    assert message("see", unread="!rm a\n/exit") == pasted
+    assert message("see", "", unread="!rm a\n/exit\n") == pasted
+    assert message("see", unread="!rm a\n/exit") == pasted, "the input ended"
+
+
+def test_a_paste_waits_for_enter_and_takes_what_is_typed_behind_it():
+    out = io.StringIO()
+    typed = TypedLines(("one", "!", "", "next"), out)
+    keyboard = Keyboard(typed, nullcontext, Unread("two\nthree", "four\n"), [])
+    assert keyboard.next_message("> ") == TypedMessage("one\ntwo\nthree!\nfour", is_pasted=True)
+    assert keyboard.next_message("> ") == TypedMessage("next")
+    assert "Pasted, with 2 more lines. Enter sends it: three!\n" in out.getvalue()
+    assert "Pasted, with 3 more lines. Enter sends it: \n" in out.getvalue()
+
+
+def test_a_paste_that_answers_a_question_is_taken_at_once():
+    keyboard = Keyboard(TypedLines(("y",), io.StringIO()), nullcontext, Unread("two\n"), [])
+    assert keyboard.message("> ", confirms=False) == TypedMessage("y\ntwo", is_pasted=True)
 
 
 def test_what_was_typed_on_a_terminal_is_taken_once():

@@ -69,7 +69,7 @@ def test_what_an_answer_means(typed, answer):
 def test_where_no_rule_may_be_made_none_is_offered_or_taken():
     ask, out = asker("a", "p", "y")
     assert ask.approval(with_body("rm -r build")) == ApprovalAnswer("once")
-    assert "y once, n no, and stop, e no, with a comment: " in out.getvalue()
+    assert "y: once; n: no, and stop; e: no, with a comment: " in out.getvalue()
     assert out.getvalue().count("is not a choice") == 2
 
 
@@ -188,7 +188,7 @@ def test_a_plan_is_approved_with_or_without_edits():
     assert ask.approval(plan) == ApprovalAnswer("session", plan="1. Do it")
     shown = out.getvalue().splitlines()
     assert shown[:2] == ["Question: follow this plan? Shout", "    1. Do it"]
-    assert "a yes, accepting edits" in out.getvalue()
+    assert "a: yes, accepting edits" in out.getvalue()
     assert "Why it asks" not in out.getvalue()
 
 

@@ -125,6 +125,28 @@ async def test_resources_of_a_server_are_offered_behind_its_name(
     assert app.sent == []
 
 
+@pytest.mark.parametrize("name", ["docs/", "src/", "a plan/"])
+async def test_enter_sends_a_message_that_ends_in_a_folder(
+    pilot: Pilot[None], app: PromptApp, name: str
+):
+    app.file_names = [name, f"{name}deep/", f"{name}guide.md"]
+    written = f'see @"{name}' if " " in name else f"see @{name}"
+    await write(pilot, written)
+    await pilot.pause()
+    assert app.labels[0] == name
+    await pilot.press("enter")
+    await pilot.pause()
+    assert app.sent == [Draft(written)]
+
+
+async def test_no_blank_follows_a_completed_path_in_brackets(pilot: Pilot[None], app: PromptApp):
+    await write(pilot, "(@src/ma")
+    await pilot.pause()
+    await pilot.press("tab")
+    await write(pilot, ")")
+    assert app.text == "(@src/main.py)"
+
+
 async def test_enter_runs_the_highlighted_command(pilot: Pilot[None], app: PromptApp):
     await write(pilot, "/con")
     await pilot.press("enter")

@@ -366,7 +366,7 @@ def test_a_row_to_begin_with_can_be_clicked():
 
 def test_each_kind_of_notice_has_its_mark_and_an_answer_is_markdown():
     marked = [rows(NoticeBlock("info", "text", about))[0] for about in get_args(NoticeSubject)]
-    assert marked == [" • text", " ? text", " » text", " & text", " ☐ text", " ▤ text"]
+    assert marked == [" • text", " ? text", " » text", " & text", " ◇ text", " ▤ text"]
     answer = NoticeBlock("info", "It is **bold**.\n\n- one", "answer")
     assert rows(answer) == [" » It is bold.", "", "   • one"]
     assert rows(NoticeBlock("warning", "text", "job")) == [" ▲ text"]
