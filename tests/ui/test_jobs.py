@@ -207,9 +207,8 @@ async def test_the_end_of_a_job_wakes_the_model(tmp_path: Path):
     runtime = free(stage, *naps_until("go"), Reply("It has ended."))
     async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
         await ui.send("start it")
-        assert "you are told when it ends, even after your turn]" in str(
-            runtime.conversation.log.entries
-        )
+        told = "Use job to get its further output; you are told when it ends, even after your turn]"
+        assert told in str(runtime.conversation.log.entries)
         (stage.workspace / "go").touch()
         await ui.until(lambda: "It has ended." in ui.drawn_chat)
 

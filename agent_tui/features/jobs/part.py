@@ -57,9 +57,9 @@ class JobsPart(Part):
         if call.name == "job" or not begun:
             return output
         self._started |= begun
-        return (
-            replace(output, for_model=f"{output.for_model}\n{_TOLD}") if self._may_wake else output
-        )
+        if not self._may_wake:
+            return output
+        return replace(output, for_model=output.for_model.removesuffix("]") + _TOLD)
 
     @property
     def _may_wake(self) -> bool:
