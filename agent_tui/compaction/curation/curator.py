@@ -33,7 +33,7 @@ _LEAST_WINDOW = 32_000
 """Tokens as the model counts them. In a smaller window, the request takes too much of the space."""
 
 _TOO_SMALL = f"the context window is smaller than {_LEAST_WINDOW:,} tokens"
-_DOES_NOT_FIT = "the conversation and the question do not fit in its context window"
+_DOES_NOT_FIT = "its context window has no room for the conversation and the request for a summary"
 
 _EARLIER_CHARS = 4
 """Characters per token of the target: the length of a summary that we write."""
