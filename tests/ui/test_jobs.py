@@ -129,6 +129,17 @@ async def test_jobs_are_named_by_their_ids(tmp_path: Path):
         assert isinstance(ui.app.screen, PageScreen)
 
 
+async def test_a_long_output_opens_at_its_end(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = free(stage, *begin(f"seq -f 'line %g' 150; {WAIT}"))
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        await ui.send("start it")
+        await ui.send("/jobs 1")
+        await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
+        await ui.settle()
+        assert "line 150" in await drawn(ui)
+
+
 async def test_a_new_session_says_what_it_stopped(tmp_path: Path):
     stage = Stage(tmp_path)
     runtime = free(stage, *begin(nap(76704)))

@@ -27,11 +27,19 @@ class PageSection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A titled list of sections; `is_searched`: it is so long that users search its rows."""
+    """A titled list of sections.
+
+    Attributes:
+        title: Its title.
+        sections: What it shows.
+        is_searched: Whether it is so long that users search its rows.
+        opens_at_end: Whether a screen shows its end first, as of an output.
+    """
 
     title: str
     sections: tuple[PageSection, ...]
     is_searched: bool = False
+    opens_at_end: bool = False
 
     async def page(self) -> "Page":
         """Returns itself: a `Showable` that needs nothing more."""

@@ -108,4 +108,4 @@ async def _show(front: Front, job: BackgroundCommand) -> None:
     left_out = len(lines) - len(printed)
     heading = f"Output (last {_SHOWN_LINES} lines)" if left_out > 0 else "Output"
     sections = (PageSection("", tuple(facts)), PageSection(heading, printed))
-    await front.show(Page(f"Job {job.id}", sections))
+    await front.show(Page(f"Job {job.id}", sections, opens_at_end=True))
