@@ -16,8 +16,8 @@ MOST_WAKES = 10
 
 _TOLD = "; you are told when it ends, even after your turn]"
 _LAST = (
-    f"The model has continued after a job {MOST_WAKES} times without you. It is told of the next "
-    "end of a job with your next message."
+    f"The model has continued after a job {MOST_WAKES} times without you. It learns how later "
+    "jobs end with your next message."
 )
 
 
