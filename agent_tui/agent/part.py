@@ -59,6 +59,11 @@ class Host(Protocol):
         """
         ...
 
+    @property
+    def can_wake(self) -> bool:
+        """Whether a turn can begin without a message of the user's; see `Part.wake`."""
+        ...
+
     def make_turn(self, emit: Emit) -> RunsTurn:
         """Make a turn of the conversation, whose events go to `emit`."""
         ...
@@ -179,6 +184,13 @@ class Part:
             Whether the turn or other unfinished work follows. If not, a `TurnFinished` was emitted.
         """
         return True
+
+    def wake(self) -> bool:
+        """Return whether a turn begins now, without a message: the model is to learn something.
+
+        Called while nothing runs. The turn calls `before_continuing` first.
+        """
+        return False
 
     def before_work(self, emit: Emit) -> None:
         """New work begins: drop what waits to be finished, and what no longer runs."""

@@ -81,6 +81,7 @@ class AgentRuntime:
         pending_approvals: Takes the answers to `ApprovalRequested`.
         network: Decides on connections that commands want.
         aborts: How often `abort` was called.
+        can_wake: Whether the front begins the turns of `turn_for_news`.
 
     Args:
         services: See above.
@@ -106,6 +107,7 @@ class AgentRuntime:
         self.aborts = 0
         self._emit: Emit | None = None
         self._untold: list[Notice] = []
+        self.can_wake = False
         self._background = BackgroundSummary(planner)
         self._pause = Pause()
         self.past = PastSessions(services.store)
@@ -190,6 +192,18 @@ class AgentRuntime:
     def continue_turn(self) -> AsyncGenerator[AgentEvent, None]:
         """Continue after an error, an interruption or a reply cut off by its length."""
         return self._write(self._go_on)
+
+    def turn_for_news(self) -> AsyncGenerator[AgentEvent, None] | None:
+        """A turn in which the model learns what it waits for, such as the end of a job.
+
+        Returns:
+            Its events; None if there is no news, if the last turn did not come to its end (the user
+            stopped it, say), or if something is running.
+        """
+        is_free = not (self.is_busy or self.is_unfinished or self.conversation.log.is_read_only)
+        if is_free and any(part.wake() for part in self.parts):
+            return self.continue_turn()
+        return None
 
     def carry_out(
         self, work: Callable[[Emit], Awaitable[object]]
@@ -310,11 +324,18 @@ class AgentRuntime:
 
     # Background commands
 
-    def listen_to_jobs(self, listener: Callable[[AgentEvent], None]) -> None:
+    def listen_to_jobs(
+        self, listener: Callable[[AgentEvent], None], *, can_wake: bool = False
+    ) -> None:
         """Call `listener` on the event loop when a background command begins or ends.
 
         It also gets notices of refused connections while no activity runs.
+
+        Args:
+            listener: Takes the events.
+            can_wake: Whether the front looks for `turn_for_news` after each of them and each turn.
         """
+        self.can_wake = can_wake
         self.network.listen(listener)
         self.conversation.jobs.listen(
             lambda job: listener(JobEnded(job) if job.ending else JobStarted(job))

@@ -182,13 +182,11 @@ def _file_text(file: Path, question: TrustQuestion) -> str:
     """A file; for a folder of prompt files, which is not listed before, its kind of contents."""
     name = str(file.relative_to(question.folder))
     kinds = {
-        **dict.fromkeys(COMMANDS_FOLDERS, "commands"),
-        **dict.fromkeys(AGENTS_FOLDERS, "helpers"),
-        **dict.fromkeys(SKILLS_FOLDERS, "skills"),
+        **dict.fromkeys(COMMANDS_FOLDERS, "/*.md (commands)"),
+        **dict.fromkeys(AGENTS_FOLDERS, "/*.md (helpers)"),
+        **dict.fromkeys(SKILLS_FOLDERS, "/*/SKILL.md (skills)"),
     }
-    kind = kinds.get(Path(*file.parts[-2:]))
-    files = "*/SKILL.md" if kind == "skills" else "*.md"
-    return _short(name, _MAX_NAME_CHARS) + (f"/{files} ({kind})" if kind else "")
+    return _short(name, _MAX_NAME_CHARS) + kinds.get(Path(*file.parts[-2:]), "")
 
 
 def _short(text: str, limit: int) -> str:

@@ -30,6 +30,7 @@ class BackgroundCommand:
         reached_at: The address of a server that it started in the sandbox, or why the user cannot
             reach it; empty if unknown.
         is_hidden: Whether the model knows nothing of it: the user ran it outside the context.
+        was_stopped: Whether the user or the model stopped it.
     """
 
     def __init__(self, id: str, command: ShellCommand) -> None:
@@ -38,7 +39,7 @@ class BackgroundCommand:
         self.reached_at = ""
         self.is_hidden = False
         self._since = time.time_ns() // 1_000_000 - int(command.elapsed_s * 1_000)
-        self._is_stopped = False
+        self.was_stopped = False
 
     @property
     def is_running(self) -> bool:
@@ -52,7 +53,7 @@ class BackgroundCommand:
         if command.is_running:
             return ""
         code = command.exit_code
-        if self._is_stopped or code is None:
+        if self.was_stopped or code is None:
             return f"stopped after {command.elapsed_s:.0f} s"
         return f"{ending_of(code, command.excess)} after {command.elapsed_s:.0f} s"
 
@@ -72,7 +73,7 @@ class BackgroundCommand:
     async def stop(self) -> None:
         """Stop all of its processes, and wait until they are gone."""
         if self.is_running:
-            self._is_stopped = True
+            self.was_stopped = True
             await self.command.stop()
 
 

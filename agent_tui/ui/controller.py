@@ -23,6 +23,7 @@ from agent_tui.commands.sessions import continue_wait, resume_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.drafts.draft import Draft
 from agent_tui.errors import AgentTuiError
+from agent_tui.events import AgentEvent
 from agent_tui.tools.form import FormFiller
 from agent_tui.ui.options import UiOptions
 from agent_tui.ui.turns import EventSink, StartWork, TurnRunner
@@ -33,6 +34,11 @@ GO_BACK_WITHIN_S = 0.6
 
 class ChatView(EventSink, Protocol):
     """What the controller asks of the screen; `EventView` does it."""
+
+    @property
+    def is_drafting(self) -> bool:
+        """Whether something stands in the prompt that was not sent."""
+        ...
 
     def say(self, text: str, level: Level = "info") -> None:
         """Put one line into the chat."""
@@ -135,7 +141,7 @@ class Controller:
         """
         options = self.options
         self.front.warm_up()
-        self.runtime.listen_to_jobs(lambda event: self.front.show_events((event,)))
+        self.runtime.listen_to_jobs(self._see_job, can_wake=True)
         self._start_servers()
         opens_another = bool(options.resume) or options.opens_picker
         if not options.resume:
@@ -170,8 +176,20 @@ class Controller:
         servers.listen(lambda text: self._view.say(text, "warning"))
         servers.start(self.runtime.conversation.cwd)
 
+    def _see_job(self, event: AgentEvent) -> None:
+        self.front.show_events((event,))
+        self._tell_news()
+
+    def _tell_news(self) -> None:
+        """Begin a turn if the model waits for news; with a draft, they go with that."""
+        if self.turns.is_running or self._view.is_drafting:
+            return
+        if (turn := self.runtime.turn_for_news()) is not None:
+            self.turns.start(turn)
+
     def _look_between_turns(self) -> None:
-        """Begin to look for what features have to say, unless that is under way."""
+        """Tell news, and begin to look for what features have to say, unless that is under way."""
+        self._tell_news()
         if not self._is_looking:
             self._is_looking = True
             self._ports.start_work(self._show_what_is_found())

@@ -320,6 +320,11 @@ class EventView:
             del self._reasons[request_id]
             self.drafts.hold(request_id, ())
 
+    @property
+    def is_drafting(self) -> bool:
+        """Whether something stands in the prompt that was not sent."""
+        return not self.widgets.prompt.draft.trim().is_empty
+
     def clear_prompt(self) -> None:
         """Empty the prompt; its contents go into the history."""
         draft = self.widgets.prompt.draft.trim()

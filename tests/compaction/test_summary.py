@@ -143,8 +143,9 @@ async def test_a_conversation_that_fits_no_window_is_left_to_code(counter: Token
     assert writer.requests == []
     assert result.is_fallback
     assert result.note.startswith(
-        "Summary written without a model: scripted/cheap: the conversation and the question do "
-        "not fit in its context window; scripted/one: the conversation and the question do "
+        "Summary written without a model: scripted/cheap: its context window has no room for "
+        "the conversation and the request for a summary; scripted/one: its context window has "
+        "no room for the conversation and the request for a summary"
     )
 
 

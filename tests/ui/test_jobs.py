@@ -4,17 +4,19 @@ import asyncio
 import socket
 import sys
 import time
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
+from agent_tui.features.jobs.part import MOST_WAKES, JobsPart
 from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.listing import ListingScreen
 from agent_tui.ui.screens.modal import PageScreen
 from tests.support.processes import alive, nap
 from tests.support.runtime import Stage
-from tests.ui.app_support import Ui, running_app
+from tests.ui.app_support import Ui, held, running_app
 
 WAIT = "until [ -e go ]; do sleep 0.01; done"
 
@@ -127,6 +129,17 @@ async def test_jobs_are_named_by_their_ids(tmp_path: Path):
         assert isinstance(ui.app.screen, PageScreen)
 
 
+async def test_a_long_output_opens_at_its_end(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = free(stage, *begin(f"seq -f 'line %g' 150; {WAIT}"))
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        await ui.send("start it")
+        await ui.send("/jobs 1")
+        await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
+        await ui.settle()
+        assert "line 150" in await drawn(ui)
+
+
 async def test_a_new_session_says_what_it_stopped(tmp_path: Path):
     stage = Stage(tmp_path)
     runtime = free(stage, *begin(nap(76704)))
@@ -194,3 +207,73 @@ async def test_a_resumed_session_shows_what_was_told_of_an_end(tmp_path: Path):
         await ui.settle()
         (told,) = ui.notices
         assert told.startswith(f"(Job 1 ({WAIT}) has ended: exit code 0 after ")
+
+
+def naps_until(name: str, call_id: str = "c1") -> tuple[Reply, Reply]:
+    return begin(f"until [ -e {name} ]; do sleep 0.01; done", call_id)
+
+
+async def test_the_end_of_a_job_wakes_the_model(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = free(stage, *naps_until("go"), Reply("It has ended."))
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        await ui.send("start it")
+        told = "Use job to get its further output; you are told when it ends, even after your turn]"
+        assert told in str(runtime.conversation.log.entries)
+        (stage.workspace / "go").touch()
+        await ui.until(lambda: "It has ended." in ui.drawn_chat)
+
+
+@pytest.mark.parametrize("draft", ["", "and then"])
+async def test_a_stopped_turn_or_a_draft_keeps_the_end_of_a_job_for_the_next_message(
+    tmp_path: Path, draft: str
+):
+    stage = Stage(tmp_path)
+    begun = naps_until("go") if draft else (naps_until("go")[0], held("Waiting"))
+    async with running_app(tmp_path, stage=stage, runtime=free(stage, *begun, Reply("Ok."))) as ui:
+        await ui.submit("start it")
+        await ui.until(lambda: ("It runs." if draft else "Waiting") in ui.drawn_chat)
+        await ui.write(draft)
+        if not draft:
+            await ui.pilot.press("escape")
+            await ui.settle()
+        (stage.workspace / "go").touch()
+        await ui.until(lambda: any("has ended" in notice for notice in ui.notices))
+        await ui.settle()
+        assert "Ok." not in ui.drawn_chat
+        await ui.send("and then")
+        assert "Ok." in ui.drawn_chat
+
+
+async def test_a_setting_keeps_the_model_asleep(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = free(stage, *naps_until("go"), Reply("It has ended."))
+    settings = runtime.services.settings
+    runtime.services.settings = settings.model_copy(update={"continue_after_jobs": False})
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        await ui.send("start it")
+        (stage.workspace / "go").touch()
+        await ui.until(lambda: bool(ui.notices))
+        await ui.settle()
+        assert "It has ended." not in ui.drawn_chat
+        assert "you are told when" not in str(runtime.conversation.log.entries)
+
+
+async def test_a_model_that_jobs_wake_again_and_again_comes_to_rest(tmp_path: Path):
+    stage, told = Stage(tmp_path), list[object]()
+    runtime = free(stage, *naps_until("go"))
+    runtime.can_wake = True
+    async with aclosing(runtime.submit("start it")) as events:
+        [event async for event in events]
+    (stage.workspace / "go").touch()
+    job = runtime.conversation.jobs.find("1")
+    assert job is not None
+    while job.is_running:
+        await asyncio.to_thread(time.sleep, 0.01)  # time that does not leap
+    part = runtime.part(JobsPart)
+    assert [part.wake() for _ in range(MOST_WAKES + 1)] == [True] * MOST_WAKES + [False]
+    await part.before_continuing(told.append)
+    assert f"{MOST_WAKES} times without you" in str(told)
+    await part.before_message("I am here", told.append)
+    assert part.wake()
+    await runtime.aclose()

@@ -11,6 +11,7 @@ from agent_tui.tokens import ContextUsage
 from agent_tui.ui.chat.lines_above_prompt import (
     ActivityLine,
     ActivityState,
+    PlanView,
     activity_text,
     plan_lines,
     queue_lines,
@@ -122,6 +123,19 @@ def test_the_plan_shows_the_steps_around_the_present_one():
     lines = plan_lines(todos).plain.split("\n")
     assert lines[0] == "Plan 7/10 · +5 more"
     assert lines[1:] == ["✓ step 5", "✓ step 6", "· step 7", "· step 8", "· step 9"]
+
+
+def test_a_plan_that_nobody_follows_stays_away_until_it_changes():
+    view, plan = PlanView(), (Todo(text="one", status="pending"),)
+    view.make_room("steps")
+    view.show(plan)
+    assert view.display
+    view.end_turn()
+    view.end_turn()
+    view.show(plan)  # as after a compaction
+    assert not view.display
+    view.show((*plan, *plan))
+    assert view.display
 
 
 def test_a_long_command_says_how_to_move_it_to_the_background():

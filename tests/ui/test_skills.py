@@ -8,6 +8,7 @@ from textual import events
 from agent_tui.features.context.screen import ContextScreen
 from agent_tui.features.tour.scripted import Reply
 from agent_tui.ui.screens.modal import PageScreen
+from tests.support.runtime import Stage
 from tests.ui.app_support import running_app
 
 
@@ -52,6 +53,23 @@ async def test_skills_are_listed_called_and_dropped(tmp_path: Path):
         await ui.until(lambda: ui.notices[-1] == "Skill release removed from the context.")
         await ui.send("Go on")
         await ui.until(lambda: ui.answers[-1] == "Well.")
+
+
+async def test_a_skill_of_a_folder_that_is_not_trusted_is_named_as_such(tmp_path: Path):
+    skill(tmp_path, "haiku", "Write one")
+    stage = Stage(tmp_path, is_trusted=False)
+    runtime = stage.runtime([Reply(text="Hm.")])
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        await ui.send("Write one with /haiku")
+        file = ".agents/skills/haiku/SKILL.md"
+        said = f"/haiku was not used: this folder is not trusted ({file}). /trust changes that."
+        assert said in ui.notices
+        await ui.submit("/skills")
+        await ui.until(lambda: isinstance(ui.app.screen, PageScreen))
+        await ui.settle()
+        page = "\n".join(str(widget.render()) for widget in ui.app.screen.query("#page *"))
+        assert "Not in force: this folder is not trusted (/trust)" in page
+        assert file in page
 
 
 @pytest.mark.thorough

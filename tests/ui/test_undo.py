@@ -77,6 +77,20 @@ async def test_after_an_undo_the_first_row_redoes_it_and_names_the_files(tmp_pat
         await ui.until(lambda: present(tmp_path) == AFTER)
 
 
+async def test_a_redo_is_offered_until_files_change_also_after_a_message(tmp_path: Path):
+    async with changing(tmp_path) as ui:
+        await ui.send("Change them")
+        await question(ui, "/undo")
+        await ui.pilot.press("f")
+        await ui.until(lambda: present(tmp_path) == BEFORE)
+        await ui.send("Well")
+        asked = await question(ui, "/undo")
+        assert "›t  " in asked  # it undoes the message that followed first
+        assert "r  redo: put old.txt, new.txt back as they were before the undo" in asked
+        await ui.pilot.press("r")
+        await ui.until(lambda: present(tmp_path) == AFTER)
+
+
 async def test_the_changes_are_shown_before_it_is_decided(tmp_path: Path):
     async with changing(tmp_path) as ui:
         await ui.send("Change them")

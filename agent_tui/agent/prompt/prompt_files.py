@@ -183,6 +183,18 @@ def find_skills(cwd: Path, user_dir: Path, trust: FolderTrust) -> FoundSkills:
     return FoundSkills(by_name, tuple(problems))
 
 
+def find_withheld_skills(cwd: Path, trust: FolderTrust) -> dict[str, Path]:
+    """The project's skills that are not in force because their folder is not trusted. Blocking.
+
+    Returns:
+        Their files by the names of their folders; nothing in them is read.
+    """
+    folders = (project / kind for project in project_folders(cwd) for kind in SKILLS_FOLDERS)
+    withheld = (folder for folder in folders if trust.state_of(folder) != "trusted")
+    files = (file for folder in withheld for file in _in_folder(folder))
+    return {file.parent.name.lower(): file for file in files}
+
+
 def parse_skill(data: bytes, path: Path, source: SkillSource) -> Skill:
     """Parse the ``SKILL.md`` at `path`.
 

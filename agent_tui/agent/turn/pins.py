@@ -19,6 +19,7 @@ from agent_tui.agent.prompt.prompt_files import (
     PromptFileError,
     Skill,
     find_skills,
+    find_withheld_skills,
     read_front_matter,
     read_prompt_bytes,
     skill_folders,
@@ -26,7 +27,7 @@ from agent_tui.agent.prompt.prompt_files import (
 from agent_tui.events import AgentEvent, Notice, TextPinned
 from agent_tui.messages import Pin, ToolDetails
 from agent_tui.permissions.project_files import project_folders
-from agent_tui.safe_paths import is_folder, real_path
+from agent_tui.safe_paths import is_folder, path_from, real_path
 from agent_tui.secret_text import mask_values
 from agent_tui.sessions.replay.pins import pin_entry, pin_of, pins_on
 from agent_tui.tokens import TokenCounter
@@ -44,6 +45,8 @@ some work.
 
 _LEAST_TOKENS = 60
 """A shorter cut is useless; then only the name and the path are given."""
+
+_WITHHELD = "{name} was not used: this folder is not trusted ({file}). /trust changes that."
 
 _MOST_FOLDERS = 40
 """Most folders between the workspace and a file."""
@@ -103,6 +106,7 @@ class PinKeeper:
     async def _pin_skills(self, written: Iterable[str]) -> None:
         skills = await asyncio.to_thread(self._skills)
         named = [one for one in written if one[1:] in skills]
+        await self._tell_withheld(one for one in written if one not in named)
         if not named:
             return
         commands = await asyncio.to_thread(self._conversation.services.command_names)
@@ -116,6 +120,15 @@ class PinKeeper:
                 self._emit(Notice("warning", f"{skill.path} cannot be used: {error}"))
         if texts:
             await self._pin(texts)
+
+    async def _tell_withheld(self, written: Iterable[str]) -> None:
+        """Say why a skill that a message names is not used, if the folder is not trusted."""
+        cwd, trust = self._conversation.cwd, self._conversation.services.trust
+        withheld = await asyncio.to_thread(find_withheld_skills, cwd, trust)
+        for one in written:
+            if (file := withheld.get(one[1:])) is not None:
+                said = _WITHHELD.format(name=one, file=path_from(file, cwd))
+                self._emit(Notice("warning", said))
 
     async def pin_instructions_of(self, paths: Iterable[Path]) -> None:
         """Pin the instructions of the subfolders that contain `paths`.

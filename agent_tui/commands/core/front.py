@@ -29,7 +29,11 @@ class PageSection:
 class Page:
     """A titled list of sections.
 
-    `is_searched`: it is so long that users search its rows. `opens_at_end`: its newest is last.
+    Attributes:
+        title: Its title.
+        sections: What it shows.
+        is_searched: Whether it is so long that users search its rows.
+        opens_at_end: Whether a screen shows its end first, as of an output.
     """
 
     title: str

@@ -33,7 +33,7 @@ _LEAST_WINDOW = 32_000
 """Tokens as the model counts them. In a smaller window, the request takes too much of the space."""
 
 _TOO_SMALL = f"the context window is smaller than {_LEAST_WINDOW:,} tokens"
-_DOES_NOT_FIT = "the conversation and the question do not fit in its context window"
+_DOES_NOT_FIT = "its context window has no room for the conversation and the request for a summary"
 
 _EARLIER_CHARS = 4
 """Characters per token of the target: the length of a summary that we write."""
@@ -158,8 +158,7 @@ class Curator:
             why = f"{model.name} was not asked, as it gave no usable answer before"
             return NoChoice((why,), has_answered=True)
         ask, before = await asyncio.to_thread(_ask_with_text, ask, live)
-        used = ask.budget.used if live is not None else self._counter.count_text(before)
-        left = window - used - self._counter.count_text(ask.text) - _REPLY_TOKENS
+        live, left = self._fit(live, before, ask, window)
         if left < LEAST_NOTES_TOKENS:
             return None
         ask = replace(ask, budget=ask.budget.with_notes(left))
@@ -196,6 +195,17 @@ class Curator:
             return replace(found, choice=choice)
         self._unable.add(model)
         return NoChoice(tuple(failures), has_answered=True)
+
+    def _fit(
+        self, live: ModelRequest | None, before: str, ask: Ask, window: int
+    ) -> tuple[ModelRequest | None, int]:
+        """`live`, shortened if need be, and the tokens that the request leaves for notes."""
+        used = ask.budget.used if live is not None else self._counter.count_text(before)
+        left = window - used - self._counter.count_text(ask.text) - _REPLY_TOKENS
+        if left >= LEAST_NOTES_TOKENS or live is None:
+            return live, left
+        live, freed = _before_message(live, self._counter)
+        return live, left + freed
 
     async def _add_to(
         self,
@@ -262,6 +272,18 @@ def _read(
 
 def _unfit(models: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"{name}: {_DOES_NOT_FIT}" for name in dict.fromkeys(models))
+
+
+def _before_message(live: ModelRequest, counter: TokenCounter) -> tuple[ModelRequest, int]:
+    """`live` without the message that has no answer yet, which stays whatever the model says.
+
+    Returns:
+        The request, and the tokens that the message takes.
+    """
+    *before, last = live.messages
+    if not before or not isinstance(last, UserMessage):
+        return live, 0
+    return replace(live, messages=tuple(before)), counter.count_message(last)
 
 
 def _ask_with_text(ask: Ask, live: ModelRequest | None) -> tuple[Ask, str]:

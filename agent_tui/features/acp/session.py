@@ -1,7 +1,7 @@
 """One session of an editor: its conversation, questions, modes, options and commands."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from typing import TypeAlias, TypeVar, get_args
 
 from acp import Client, schema
@@ -109,7 +109,7 @@ class AcpSession:
         self.runtime = runtime
         self._updates = Updates(runtime)
         self._outbox = Outbox(client, id)
-        self._questions: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
         self._asked = EditorQuestions(self._outbox, editor)
         self._turn = asyncio.Lock()
         self._beginning: asyncio.Task[None] | None = None
@@ -124,7 +124,7 @@ class AcpSession:
         runtime.services.open_texts = EditorTexts(
             client, id, runtime.conversation.cwd, editor.files
         )
-        runtime.listen_to_jobs(self._see)
+        runtime.listen_to_jobs(self._see_job, can_wake=True)
         if forms is not None:
             services.servers.let_answer(form_filler(self._front, forms.fill))
         runtime.let_answer(question_filler(self._front) if forms is None else forms.fill)
@@ -194,19 +194,45 @@ class AcpSession:
 
     async def _send(self, new: NewMessage) -> None:
         """Run a turn; a message during a turn joins it, or becomes the next one."""
-        queue = self.runtime.conversation.queue
         if self._turn.locked():
             self.runtime.enqueue(new.text, new.images, new.typed)
             async with self._turn:  # the running turn delivers the message
                 return
         async with self._turn:
+            await self._run_to_rest(self.runtime.submit(new.text, new.images, new.typed))
+        self._tell_news()
+
+    async def _run_to_rest(self, events: AsyncGenerator[AgentEvent, None]) -> None:
+        """Run a turn, and then what was queued meanwhile."""
+        queue = self.runtime.conversation.queue
+        try:
+            await self._front.run(events)
+            while (left := queue.first) is not None and not self._was_stopped:
+                queue.take_first()
+                await self._front.run(self.runtime.submit(left.text, left.images, left.typed))
+        finally:
+            queue.take_all()
+
+    def _see_job(self, event: AgentEvent) -> None:
+        self._see(event)
+        self._tell_news()
+
+    def _tell_news(self) -> None:
+        """Begin a turn of its own if the model waits for news; no answer to the editor waits."""
+        if not self._turn.locked() and (turn := self.runtime.turn_for_news()) is not None:
+            self._keep(asyncio.create_task(self._run_for_news(turn)))
+
+    async def _run_for_news(self, turn: AsyncGenerator[AgentEvent, None]) -> None:
+        async with self._turn:
             try:
-                await self._front.run(self.runtime.submit(new.text, new.images, new.typed))
-                while (left := queue.first) is not None and not self._was_stopped:
-                    queue.take_first()
-                    await self._front.run(self.runtime.submit(left.text, left.images, left.typed))
-            finally:
-                queue.take_all()
+                self._is_cancelled = False
+                await self._run_to_rest(turn)
+            except AgentTuiError as error:
+                self._tell(str(error))
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     @property
     def _was_stopped(self) -> bool:
@@ -295,17 +321,15 @@ class AcpSession:
         if self._beginning is not None:
             self._beginning.cancel()
         await self.runtime.aclose()
-        for question in self._questions:
-            question.cancel()
+        for task in tuple(self._tasks):
+            task.cancel()
         await self._outbox.aclose()
 
     # What the editor is told
 
     def _see(self, event: AgentEvent) -> None:
         if isinstance(event, ApprovalRequested):
-            question = asyncio.create_task(self._answer(event.request))
-            self._questions.add(question)
-            question.add_done_callback(self._questions.discard)
+            self._keep(asyncio.create_task(self._answer(event.request)))
             return
         for update in self._updates.of(event):
             self._outbox.put(update)

@@ -273,7 +273,7 @@ def verdict(preview: CompactionPreview) -> str:
 def fact_sections(ledger: Ledger) -> tuple[PageSection, ...]:
     """The facts that code carries over regardless of the summary, each list limited."""
     lists = (
-        ("Your rules, word for word", ledger.pinned, 12),
+        ("What you said that reads like a rule, word for word", ledger.pinned, 12),
         ("Files changed", ledger.modified_files, 8),
         ("Files read", ledger.read_files, 5),
         ("Open errors", ledger.errors, 5),

@@ -4,6 +4,8 @@ from agent_tui.feature import Feature
 
 FEATURE = Feature(
     "jobs",
+    settings="agent_tui.features.jobs.settings:JobSettings",
+    part="agent_tui.features.jobs.part:JobsPart",
     brings={
         "agent_tui.commands": (
             "agent_tui.features.jobs.command:jobs",

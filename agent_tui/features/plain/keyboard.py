@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import termios
+import threading
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -14,22 +15,35 @@ from agent_tui.commands.core.short_words import count_text
 from agent_tui.safe_text import safe_text
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
+_WAKE = signal.SIGUSR1
+"""What a thread sends to the main thread, which waits in a system call."""
+
+
+class Woken(Exception):
+    """There is something to do before a message is read; nothing of it was typed."""
 
 
 class Interrupts:
     """Ctrl+C interrupts reading a line with `KeyboardInterrupt`; during work it only calls `stop`.
 
     Signals that end the program raise `SystemExit`, so that everything open is closed.
+
+    Args:
+        stop: Stops the work.
+        is_typing: Whether the line that is read has begun.
     """
 
-    def __init__(self, stop: Callable[[], None]) -> None:
+    def __init__(
+        self, stop: Callable[[], None], is_typing: Callable[[], bool] = lambda: False
+    ) -> None:
         self._stop = stop
-        self._is_reading = False
+        self._is_typing = is_typing
+        self._is_reading = self._may_wake = self._is_woken = False
 
     @contextmanager
     def handle_signals(self) -> Generator[None]:
         """Handle signals this way inside the block; ignored signals stay ignored."""
-        before = {number: signal.getsignal(number) for number in (signal.SIGINT, *_ENDING)}
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, _WAKE, *_ENDING)}
         caught = [number for number, handler in before.items() if handler != signal.SIG_IGN]
         for number in caught:
             signal.signal(number, self._handle)
@@ -40,15 +54,38 @@ class Interrupts:
                 signal.signal(number, before[number])
 
     @contextmanager
-    def reading(self) -> Generator[None]:
-        """Make Ctrl+C raise `KeyboardInterrupt` inside the block."""
-        self._is_reading = True
+    def reading(self, may_wake: bool = False) -> Generator[None]:
+        """Make Ctrl+C raise `KeyboardInterrupt` inside the block, and `wake` raise `Woken`.
+
+        Args:
+            may_wake: Whether `wake` may; it also does so for a call before the block.
+        """
+        self._is_reading, self._may_wake = True, may_wake
         try:
+            if may_wake:
+                self._wake_up()
             yield
         finally:
-            self._is_reading = False
+            self._is_reading = self._may_wake = False
+
+    def wake(self) -> None:
+        """Interrupt the reading of a message with `Woken`, now or when it begins next.
+
+        Any thread may call it. A message that has begun is read to its end.
+        """
+        self._is_woken = True
+        if self._may_wake:
+            signal.pthread_kill(threading.main_thread().ident or 0, _WAKE)
+
+    def _wake_up(self) -> None:
+        if self._is_woken and self._may_wake and not self._is_typing():
+            self._is_woken = False
+            raise Woken
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
+        if number == _WAKE:
+            self._wake_up()
+            return
         if number != signal.SIGINT:
             raise SystemExit(128 + number)
         if self._is_reading:
@@ -77,6 +114,10 @@ class LineSource(Protocol):
             EOFError: There are no more.
             KeyboardInterrupt: Ctrl+C was pressed.
         """
+        ...
+
+    def is_begun(self) -> bool:
+        """Whether part of the line that is read was typed; false if only the terminal knows."""
         ...
 
     def remember(self, line: str) -> None:
@@ -113,7 +154,7 @@ class Keyboard:
 
     Args:
         source: Reads one line.
-        reading: Makes Ctrl+C interrupt the reading.
+        reading: Makes Ctrl+C interrupt the reading, and what wakes it, if told so.
         unread: Input typed before it was requested.
         held: Receives what `hold` keeps, and has what an earlier keyboard held; None: no message
             will be read.
@@ -122,7 +163,7 @@ class Keyboard:
     def __init__(
         self,
         source: LineSource,
-        reading: Callable[[], AbstractContextManager[None]],
+        reading: Callable[[bool], AbstractContextManager[object]],
         unread: TypedInput,
         held: list[str] | None,
     ) -> None:
@@ -132,9 +173,13 @@ class Keyboard:
         self._held = held
         self._begun = ""
 
-    def line(self, prompt: str, begun: str = "") -> str:
-        """Read one line. Takes and raises what `LineSource.read` does."""
-        with self._reading():
+    def line(self, prompt: str, begun: str = "", *, may_wake: bool = False) -> str:
+        """Read one line. Takes and raises what `LineSource.read` does.
+
+        Raises:
+            Woken: It `may_wake`, and was woken.
+        """
+        with self._reading(may_wake):
             return self._source.read(safe_text(prompt, keep_newlines=False), begun)
 
     def take_typed(self) -> str:
@@ -181,7 +226,7 @@ class Keyboard:
             begun: The beginning of its first line.
             confirms: Whether pasted lines wait for Enter, so that more can follow them.
         """
-        first = self.line(prompt, begun)
+        first = self.line(prompt, begun, may_wake=not begun)
         if first.strip() == BLOCK:
             return TypedMessage(self._block())
         if not first.endswith("\\"):
@@ -258,6 +303,9 @@ class _PlainLines:
             raise EOFError
         return begun + line.removesuffix("\n")
 
+    def is_begun(self) -> bool:
+        return False
+
     def remember(self, line: str) -> None:
         pass
 
@@ -269,6 +317,7 @@ class _Editing(Protocol):
     def add_history(self, string: str, /) -> None: ...
     def set_auto_history(self, enabled: bool, /) -> None: ...
     def insert_text(self, string: str, /) -> None: ...
+    def get_line_buffer(self) -> str: ...
     def set_startup_hook(self, function: Callable[[], object] | None = None, /) -> None: ...
 
 
@@ -287,6 +336,9 @@ class _EditedLines:
     def read(self, prompt: str, begun: str = "") -> str:
         self._readline.set_startup_hook(lambda: self._readline.insert_text(begun))
         return input(prompt)
+
+    def is_begun(self) -> bool:
+        return bool(self._readline.get_line_buffer())
 
     def remember(self, line: str) -> None:
         self._readline.add_history(line)

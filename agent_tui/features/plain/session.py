@@ -34,6 +34,7 @@ from agent_tui.features.plain.keyboard import (
     Keyboard,
     TerminalInput,
     TypedMessage,
+    Woken,
     keep_typed_lines,
     terminal_lines,
 )
@@ -95,10 +96,10 @@ def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO =
             if not front.interrupt():
                 agent.stop_waiting()
 
-        interrupts = Interrupts(stop)
         history = PromptHistory(options.history_file)
         history.load()
         source = terminal_lines(history.single_lines, os.environ, stdin, stdout)
+        interrupts = Interrupts(stop, source.is_begun)
         front = PlainFront(
             runtime=options.runtime,
             services=options.services,
@@ -114,7 +115,7 @@ def run_plain(options: PlainOptions, stdin: TextIO = sys.stdin, stdout: TextIO =
         )
         with interrupts.handle_signals(), keep_typed_lines(stdin):
             try:
-                PlainSession(front, options, history).run()
+                PlainSession(front, options, history, interrupts.wake).run()
             finally:
                 left = agent.wait(options.runtime.aclose())
                 lines.lines(notice.text for notice in left)
@@ -130,10 +131,24 @@ def _warm(agent: AgentThread, options: PlainOptions) -> Future[None]:
 
 
 class PlainSession:
-    """Reads what the user types and handles it in order."""
+    """Reads what the user types and handles it in order.
 
-    def __init__(self, front: PlainFront, options: PlainOptions, history: PromptHistory) -> None:
+    Args:
+        front: The conversation, and the means to show and ask.
+        options: Everything it needs.
+        history: The messages that were sent.
+        wake: Interrupts the reading of a message with `Woken`.
+    """
+
+    def __init__(
+        self,
+        front: PlainFront,
+        options: PlainOptions,
+        history: PromptHistory,
+        wake: Callable[[], object] = lambda: None,
+    ) -> None:
         self._front = front
+        self._wake = wake
         self._runtime = front.runtime
         self._options = options
         self._history = history
@@ -172,7 +187,7 @@ class PlainSession:
 
     def _open(self) -> None:
         front, options = self._front, self._options
-        self._runtime.listen_to_jobs(lambda event: front.show_events((event,)))
+        self._runtime.listen_to_jobs(self._see_job, can_wake=True)
         if options.resume:
             self._wait(self._resume(options.resume))
         elif options.lists_sessions:
@@ -201,16 +216,29 @@ class PlainSession:
         if await open_session(self._front, ref, keep_model=self._options.keeps_model):
             await ask_about_workspace(self._front)
 
+    def _see_job(self, event: AgentEvent) -> None:
+        self._front.show_events((event,))
+        self._wake()
+
+    async def _tell_news(self) -> None:
+        """Run the turns that the model wants for news."""
+        while (turn := self._runtime.turn_for_news()) is not None:
+            await self._front.run(turn)
+
     def _turn(self) -> None:
         front = self._front
         front.tell_of_warming()
         self._tell_found()
+        self._wait(self._tell_news())
         if price := self._runtime.cold_price():
             front.say(price.sentence)
         try:
             typed = front.asker.keyboard.next_message(
                 f"{front.runtime.conversation.usage.label} > "
             )
+        except Woken:
+            front.lines.line()
+            return
         except EOFError:
             front.lines.line()
             front.leaves = True

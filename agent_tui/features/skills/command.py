@@ -3,7 +3,12 @@
 import asyncio
 from collections.abc import Iterator
 
-from agent_tui.agent.prompt.prompt_files import FoundSkills, Skill, find_skills
+from agent_tui.agent.prompt.prompt_files import (
+    FoundSkills,
+    Skill,
+    find_skills,
+    find_withheld_skills,
+)
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front, Page, PageSection, Row
 from agent_tui.commands.core.short_words import file_text
@@ -56,6 +61,7 @@ async def _page(front: Front) -> Page:
     conversation, services = runtime.conversation, runtime.services
     cwd = conversation.cwd
     found = await asyncio.to_thread(find_skills, cwd, services.user_config_dir, services.trust)
+    withheld = await asyncio.to_thread(find_withheld_skills, cwd, services.trust)
     in_use = _in_use(front)
     used = await asyncio.to_thread(
         lambda: tuple(
@@ -65,6 +71,9 @@ async def _page(front: Front) -> Page:
     )
     sections = [PageSection("In use", used)] if used else []
     sections.append(PageSection("Skills", tuple(_rows(found)) or (("", _NONE),)))
+    if withheld:
+        rows = tuple((name, file_text(path, cwd)) for name, path in withheld.items())
+        sections.append(PageSection("Not in force: this folder is not trusted (/trust)", rows))
     if found.problems:
         problems = tuple((file_text(path, cwd), why) for path, why in found.problems)
         sections.append(PageSection("Unusable", problems))

@@ -45,16 +45,17 @@ async def undo(front: Front, argument: str) -> None:
         front.say(f"/undo takes {', '.join(_WAYS)}, not {argument}.", "warning")
         return
     back = await runtime.files.plan_taking_back()
-    can_redo = bool(back.restores) and not runtime.files.is_said_since_restore and wanted is None
+    can_redo = bool(back.restores) and wanted is None
+    is_newest = not runtime.files.is_said_since_restore
     try:
         said = await branches.last_said()
-        if can_redo and (said is None or not front.can_ask):
+        if can_redo and (said is None or (is_newest and not front.can_ask)):
             await _take_restore_back(front, back)
         elif said is None:
             tree = await runtime.sessions.whole_tree()
             front.say(tree.unread or "Nothing to undo yet.")
         else:
-            await go_back(front, said, wanted, back if can_redo else None)
+            await go_back(front, said, wanted, back if can_redo and front.can_ask else None)
             if not front.can_ask and wanted != "files":
                 front.say("Last message undone.")
     except AgentTuiError as error:
@@ -150,7 +151,8 @@ async def _ask(
         choices.append(Choice("files", _WAYS["files"], "f"))
         choices.append(Choice("show", "show the file changes", "d"))
     if redo is not None:
-        choices.insert(0, Choice("redo", f"redo: {_say_redo(front, redo)}", "r"))
+        newest = len(choices) if front.runtime.files.is_said_since_restore else 0
+        choices.insert(newest, Choice("redo", f"redo: {_say_redo(front, redo)}", "r"))
     while True:
         answer = await front.ask(
             Question("What should go back?", _facts(front, plan, differences), tuple(choices))

@@ -398,9 +398,10 @@ class PlanView(Widget):
         self.display = False
 
     def show(self, todos: tuple[Todo, ...]) -> None:
-        """Show the present plan."""
+        """Show the present plan; the same one again does not bring it back."""
+        if todos != self._todos:
+            self._is_changed = self._is_followed = True
         self._todos = todos
-        self._is_changed = self._is_followed = True
         self._redraw_plan()
 
     def end_turn(self) -> None:

@@ -117,6 +117,21 @@ async def test_one_message_is_put_behind_the_next_request_and_nothing_else_chang
     assert result.note == ""
 
 
+async def test_a_message_that_fills_the_window_is_not_shown_to_the_model_that_summarizes(
+    talk: Talk, counter: TokenCounter
+) -> None:
+    talk.reply("Well.")
+    talk.user("See these files. " + "please look at all of this " * 1_000)
+    request, writer = request_of(talk), Writer([ANSWER])
+    live = request.asking.live
+    assert live is not None
+    sizes = replace(request.sizes, window=40_000, used=39_000)
+    result = await compact(writer, counter, replace(request, sizes=sizes))
+    (sent,) = writer.questions
+    assert sent.messages[:-1] == live.messages[:-1]
+    assert result.summarised_by == MODEL.name
+
+
 def test_the_model_is_offered_the_room_that_the_newest_exchange_leaves(
     talk: Talk, counter: TokenCounter
 ) -> None:

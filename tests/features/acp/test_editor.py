@@ -276,3 +276,17 @@ async def test_compacting_asks_where_it_frees_little_and_undo_leads_back_through
         await say(connection, begun.session_id, "/undo")
         assert "Undone: Write." in editor.text()
     assert not (place.work / "a.txt").exists()
+
+
+async def test_the_end_of_a_job_wakes_the_model(place: Place):
+    begun = {"command": "until [ -e go ]; do sleep 0.01; done", "background": True}
+    place.server.play(
+        Reply(tool_calls=(Call("bash", begun),)), Reply(text="It runs. "), Reply(text="It ended.")
+    )
+    async with place.editor("once") as (editor, connection, _):
+        session = await connection.new_session(cwd=str(place.work), mcp_servers=[])
+        assert await say(connection, session.session_id, "Go.") == "end_turn"
+        (place.work / "go").touch()
+        while "It ended." not in editor.text():
+            await asyncio.sleep(0.01)
+    assert "has ended: exit code 0" in str(place.server.chats[2].body["messages"])

@@ -1,8 +1,9 @@
 import signal
+import threading
 
 import pytest
 
-from agent_tui.features.plain.keyboard import Interrupts
+from agent_tui.features.plain.keyboard import Interrupts, Woken
 
 
 def test_ctrl_c_ends_the_reading_and_otherwise_only_stops_what_runs():
@@ -33,3 +34,24 @@ def test_a_signal_that_is_ignored_stays_so():
             signal.raise_signal(signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_a_thread_wakes_the_reading_of_a_message_that_has_not_begun():
+    typed: list[str] = []
+    interrupts = Interrupts(lambda: None, lambda: bool(typed))
+    with interrupts.handle_signals():
+        with interrupts.reading():  # a question is not disturbed
+            wake_from_thread(interrupts)
+        with pytest.raises(Woken), interrupts.reading(True):
+            pytest.fail("the call before is forgotten")
+        with pytest.raises(Woken), interrupts.reading(True):
+            wake_from_thread(interrupts)
+        typed.append("a draft")
+        with interrupts.reading(True):
+            wake_from_thread(interrupts)
+
+
+def wake_from_thread(interrupts: Interrupts) -> None:
+    thread = threading.Thread(target=interrupts.wake)
+    thread.start()
+    thread.join()
