@@ -69,7 +69,12 @@ from agent_tui.providers.silence import WaitTeller
 from agent_tui.safe_paths import real_path
 from agent_tui.sessions.context import Context
 from agent_tui.sessions.entries import Entry
-from agent_tui.sessions.replay.notes import turn_facts, turn_facts_entry
+from agent_tui.sessions.replay.notes import (
+    continue_entry,
+    stop_entry,
+    turn_facts,
+    turn_facts_entry,
+)
 from agent_tui.tokens import ContextUsage
 
 _SHORT_PARTS = 4
@@ -189,6 +194,8 @@ class Turn:
     def _sync(self, ending: TurnFinished) -> TurnFinished:
         """`ending` once the turn is on disk, or the error that kept it from being written."""
         try:
+            if ending.outcome == "aborted" and self._conversation.log.leaf_id != self._before:
+                self._conversation.log.append(stop_entry())
             self._deliver_notes()
             self._record_facts()
             self._conversation.log.sync()
@@ -223,6 +230,8 @@ class Turn:
             if message is not None:
                 await self._say(message)
             else:
+                if (told := continue_entry(self._conversation.log.path_entries())) is not None:
+                    self._conversation.log.append(told)
                 for part in self._parts:
                     await part.before_continuing(self._emit)
             self._emit(TurnStarted())
