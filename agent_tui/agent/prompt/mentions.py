@@ -291,9 +291,11 @@ def _file_part(mention: Mention, limits: OutputLimits) -> _Part:
     body = data.decode("utf-8", "replace")
     if size <= limits.max_bytes:
         return _Part(f'<file path="{shown}">\n{body.rstrip()}\n</file>')
-    body = body.rpartition("\n")[0] or body
+    whole_lines = body.rpartition("\n")[0]
+    next_line = body.count("\n") + 1
+    body = whole_lines or body
     sizes = f"{limits.max_bytes:,} of {size:,} bytes"
-    note = f"[cut here: {sizes}; use the read tool for the rest]"
+    note = f"[cut here: {sizes}; to see the rest, read this file with offset={next_line}]"
     notice = f"@{mention.written}: only the first {sizes} attached; the model can read the rest."
     return _Part(f'<file path="{shown}">\n{body}\n{note}\n</file>', notice)
 

@@ -53,7 +53,9 @@ def test_a_large_file_is_cut_at_a_line_and_says_so(project: Path):
     (project / "big.txt").write_text("line of text\n" * 10_000, encoding="utf-8")
     attached = attach("@big.txt", project).text
     assert len(attached) < 50_300
-    assert "[cut here: 50,000 of 130,000 bytes; use the read tool for the rest]" in attached
+    kept = attached.count("line of text\n")
+    rest = f"to see the rest, read this file with offset={kept + 1}]"
+    assert f"[cut here: 50,000 of 130,000 bytes; {rest}" in attached
 
 
 def test_in_a_small_window_less_goes_along_the_more_files_there_are(project: Path):
@@ -63,7 +65,7 @@ def test_in_a_small_window_less_goes_along_the_more_files_there_are(project: Pat
     for number in range(300):
         (project / "many" / f"f{number:03}").touch()
     one = attach("@a.txt", project, 2_048).text
-    assert "[cut here: 1,170 of 13,000 bytes; use the read tool for the rest]" in one
+    assert "[cut here: 1,170 of 13,000 bytes; to see the rest, read this file" in one
     assert 1_100 < len(one) < 1_400
     three = attach("@a.txt @b.txt @c.txt", project, 2_048).text
     assert three.count("[cut here: 780 of 13,000 bytes") == 3
