@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Literal
@@ -55,6 +55,10 @@ _FILE_NAME = re.compile(r"(?<![\w.-])[\w-][\w.-]*\.\w+")
 _NAMED_SHARE = 2 / 3
 """Notes name a failure if one of them has so many of the words of its message."""
 
+_FAILED_TEST = re.compile(r"^(?:FAILED|ERROR) ([^\s:]+)::", re.MULTILINE)
+"""The file of a failed test in pytest's summary."""
+
+_FAILED_COUNT = re.compile(r"\b([2-9]|[1-9]\d+) (?:\w+ ){0,2}(?:failed|failures?|failing)\b")
 _BRIEF_LINES = 2
 _NOTE = re.compile(r"\n(?=[-*#\d]|\s*\n)")
 """Between two points of notes."""
@@ -81,6 +85,12 @@ class _Tracked:
     @property
     def is_open(self) -> bool:
         return self.failure.ending == "open"
+
+    @property
+    def failed_tests(self) -> tuple[CommandRun, ...]:
+        """The run, on the files of the failed tests that its lines name; none if they name none."""
+        named = frozenset(_FAILED_TEST.findall("\n".join(self.failure.lines)))
+        return tuple(replace(run, targets=named) for run in self.runs) if named else ()
 
     def is_only_about(self, names: Set[str]) -> bool:
         """Whether the message names files, and all of them are among `names`."""
@@ -141,9 +151,14 @@ class FailureReader:
                 label = self._label(output)
                 is_same = without_view(label) == without_view(one.failure.label)
                 is_hidden = not is_same and hides_exit_code(without_view(output.action.command))
-                if one.is_open and not is_hidden and covers_all(runs, one.runs):
+                counts = is_test(one.failure.label.removeprefix("$ ")) and test_counts(output.text)
+                if not one.is_open or (is_hidden and not counts):
+                    continue
+                if covers_all(runs, one.runs):
                     steps = _curing_steps(one)
                     one.update(ending="passed", steps=steps, later="" if is_same else label)
+                elif one.failed_tests and covers_all(runs, one.failed_tests):
+                    one.update(later=label)
             self._note_step(event, runs)
         elif lines := _lines_of(output):
             self._add(event, runs, lines)
@@ -272,9 +287,8 @@ def _shorten(failure: Failure, told: Set[str], *, is_named: bool) -> Failure | N
     If the notes name it, that is what was tried, below the beginning of its message. A failed edit
     that soon passed taught nothing, and of what passed once the notes tell what it taught.
     """
-    is_cured = failure.ending == "passed"
     is_told = is_named and failure.times == 1
-    if is_cured and (is_told or not failure.label.startswith("$ ")):
+    if is_slip(failure) or (failure.ending == "passed" and is_told):
         return None
     lines = [line for line in _decisive_lines(failure) if without_place(line) not in told]
     if not failure.steps and (is_named or (any(failure.lines) and not lines)):
@@ -283,6 +297,11 @@ def _shorten(failure: Failure, told: Set[str], *, is_named: bool) -> Failure | N
         lines = [one_line(without_place(line), _CODE_CHARS) for line in lines[:1]]
     label = one_line(failure.label, _BRIEF_LABEL_CHARS)
     return failure.model_copy(update={"label": label, "lines": tuple(lines), "said": ""})
+
+
+def is_slip(failure: Failure) -> bool:
+    """Whether `failure` is a call of a tool, such as an edit, that passed later."""
+    return failure.ending == "passed" and not failure.label.startswith("$ ")
 
 
 def has_failed(output: Output) -> bool:
@@ -300,7 +319,7 @@ def has_failed(output: Output) -> bool:
 
 
 def _rank(failure: Failure) -> int:
-    if failure.ending in ("open", "refused", "declined") and not failure.since:
+    if failure.ending in ("open", "refused", "declined") and not (failure.since or failure.later):
         return 0
     return 1 if failure.times > 1 else 2 if failure.label.startswith("$ ") else 3
 
@@ -332,6 +351,9 @@ def _outcome(failure: Failure) -> str:
         as_run = one_line(failure.later.removeprefix("$ "), _LABEL_CHARS)
         return f"passed later as `{as_run}`" if as_run else "passed later"
     since = ", ".join(PurePosixPath(path).name for path in failure.since[-_MOST_STEPS:])
+    if failure.ending == "open" and failure.later:
+        as_run = one_line(failure.later.removeprefix("$ "), _LABEL_CHARS)
+        return f"the tests named here passed later as `{as_run}`"
     if failure.ending == "open" and since:
         return f"not tried again since {since} changed"
     return _ENDINGS.get(failure.ending, failure.ending)
@@ -341,15 +363,19 @@ def _is_named(failure: Failure, notes: Iterable[str]) -> bool:
     """Whether one of `notes` has a message of `failure`: most of its words.
 
     Plain words count only beside the name of what was run or of its target, an error code, or an
-    identifier. The place of the error and the name of the command alone name nothing.
+    identifier. The place of the error and the name of the command alone name nothing. A number of
+    failed tests identifies their run.
     """
     command = failure.label.removeprefix("$ ")
     runs = _runs_of_label(failure.label)
     subjects = {run.words[-1] for run in runs if run.words}
     subjects |= {PurePosixPath(target).name for run in runs for target in run.targets} - {""}
     texts = _messages(failure) or [command]
+    counts = _FAILED_COUNT.findall("\n".join(failure.lines)) if is_test(command) else []
 
     def has(note: str) -> bool:
+        if any(count in counts for count in _FAILED_COUNT.findall(note)):
+            return True
         said = set(map(str.lower, _WORD.findall(note)))
         is_sure = any(subject in note for subject in subjects)
         for words in map(set, map(_WORD.findall, texts)):

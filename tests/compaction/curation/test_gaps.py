@@ -90,6 +90,22 @@ def choice_of(ask: Ask, notes: str, *numbers: int) -> KeepChoice:
     return KeepChoice(notes, tuple(picks), MODEL)
 
 
+def test_an_edit_that_soon_passed_is_no_gap() -> None:
+    talk = Talk()
+    talk.user("Please mend the mill.")
+    edit = {"path": "mill.c", "old": "turn", "new": "grind"}
+    outdated = "mill.c has changed since you read it. old is not in mill.c."
+    talk.tool("edit", edit, outdated, is_error=True)
+    talk.tool("edit", edit, "Edited.")
+    for number in range(12):
+        talk.reply(f"answer {number} of the mill " + "as it should be " * 90)
+        talk.user(f"question {number} of the mill")
+    ask = ask_of(talk)
+    assert ask.failures
+    reply = next(piece for piece in ask.pieces if piece.kind == "reply")
+    assert "Failures" not in "".join(find_gaps(choice_of(ask, NOTES, reply.number), ask))
+
+
 def test_what_the_log_has_and_the_answer_lacks_is_named_with_its_number(talk: Talk) -> None:
     ask = ask_of(talk)
     (make,) = (p for p in ask.pieces if p.label == "$ make mill" and p.remark)
