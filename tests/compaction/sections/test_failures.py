@@ -253,8 +253,9 @@ def test_failed_tests_that_pass_in_a_narrower_run_are_told_so(counter: TokenCoun
     run(talk, "pytest -q tests/b tests/c | tail -5; ls", "9 passed")
     assert ": open [" in told(talk, counter)[0]
     run(talk, "pytest -q tests/b tests/a | tail -5; git status --short", "29 passed\n M a.py")
-    assert ": the tests named here passed later as `pytest -q tests/b tests/a" in (
-        told(talk, counter)[0]
+    assert (
+        ": the tests named here passed later as `pytest -q tests/b tests/a"
+        in (told(talk, counter)[0])
     )
     run(talk, "pytest -q | tail -1", "34 passed")
     assert ": passed later" in told(talk, counter)[0]
