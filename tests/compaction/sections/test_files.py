@@ -43,6 +43,8 @@ def edit(old: str, new: str, path: str = "a.py") -> Call:
         ("read", {"path": "/project/a.py"}, WHOLE),
         ("Read", {"file_path": "./a.py"}, numbered(LINES).replace("\t", "→")),
         bash("cat a.py", WHOLE + "\n"),
+        bash("cat a.py", WHOLE + "\n[exit code 0]"),
+        bash("cat -n a.py", numbered(LINES).rstrip("\n") + "\n[exit code 0]\n[a hint]"),
         bash("cd /project && cat -n a.py", numbered(LINES)),
         bash("nl -ba a.py", numbered(LINES)),
         bash("cat a.py", f"<returncode>0</returncode>\n<output>\n{WHOLE}\n</output>"),
