@@ -25,6 +25,7 @@ from agent_tui.agent.turn.reply import CompleteReply, CutReply, ReplyBuilder
 from agent_tui.agent.turn.reply_keeper import ReplyKeeper
 from agent_tui.agent.turn.tool_calls import ToolRunner
 from agent_tui.agent.turn.user_message import NewMessage, user_message
+from agent_tui.attachments import find_attached_files
 from agent_tui.errors import SessionError
 from agent_tui.events import (
     CompactionReason,
@@ -336,6 +337,9 @@ class Turn:
         conversation, text = self._conversation, new.text
         info, remote = conversation.model_info, conversation.services.remote_tools
         resources = await read_mentioned(text, info.window, remote.read_resource)
+        given = [item.message for item in conversation.context().messages] if "@" in text else []
+        said = (message.text for message in given if isinstance(message, UserMessage))
+        attached = [file for one in said for file in find_attached_files(one)]
 
         def read() -> tuple[UserMessage, tuple[str, ...]]:
             why_held = conversation.permissions.why_attaching_asks
@@ -346,6 +350,7 @@ class Turn:
                 info,
                 why_held,
                 resources=resources,
+                in_context=attached,
                 ways=conversation.services.ways,
             )
 

@@ -48,8 +48,8 @@ _LEAST_PORT, _PORTS = 20_000, 12_000
 _NOTHING: Final[Mapping[str, str]] = {}
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 _OF_PRIVATE: Final = (
-    "If it has to, run the command with outside: true and why, which needs permission. The user can "
-    "also allow such addresses with the setting fetch_private."
+    "If it has to, run the command with outside: true and why, which needs permission. "
+    "The user can also allow such addresses with the setting fetch_private."
 )
 _ADVICE: Final = (
     "Do not try to get around it. Continue without, or tell the user what needs this host and why."

@@ -7,7 +7,7 @@ from agent_tui.agent.prompt.mentions import (
     attach,
     find_mentions,
 )
-from agent_tui.attachments import without_attachments
+from agent_tui.attachments import find_attached_files, without_attachments
 
 
 @pytest.fixture
@@ -43,6 +43,20 @@ def test_a_folder_is_listed(project: Path):
     assert attach("what is in @src", project).text.endswith(
         '<folder path="src">\napp.py\nzoo/\n</folder>'
     )
+
+
+def test_a_file_that_the_context_has_is_attached_again_only_if_it_changed(project: Path):
+    file = project / "big.txt"
+    file.write_text("line of text\n" * 1_000, encoding="utf-8")
+    same = '\n\n<file path="big.txt" same="as attached above" />'
+    for window in (0, 8_000):
+        before = list(find_attached_files(attach("@big.txt", project, window).text))
+        again = attach("why @big.txt?", project, window, in_context=before)
+        assert again.text == f"why @big.txt?{same}"
+    smaller = attach("@big.txt and @src/app.py", project, 4_000, in_context=before).text
+    assert same in smaller
+    file.write_text("changed\n" + file.read_text(), encoding="utf-8")
+    assert same not in attach("@big.txt", project, in_context=before).text
 
 
 def test_a_file_mentioned_twice_goes_along_once(project: Path):

@@ -17,7 +17,7 @@ from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.compaction.summary.templates import STRUCTURED
 from agent_tui.config import CompactionSettings
-from agent_tui.messages import ToolDetails
+from agent_tui.messages import JsonObject, ToolDetails
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
@@ -93,7 +93,7 @@ def choice_of(ask: Ask, notes: str, *numbers: int) -> KeepChoice:
 def test_an_edit_that_soon_passed_is_no_gap() -> None:
     talk = Talk()
     talk.user("Please mend the mill.")
-    edit = {"path": "mill.c", "old": "turn", "new": "grind"}
+    edit: JsonObject = {"path": "mill.c", "old": "turn", "new": "grind"}
     outdated = "mill.c has changed since you read it. old is not in mill.c."
     talk.tool("edit", edit, outdated, is_error=True)
     talk.tool("edit", edit, "Edited.")

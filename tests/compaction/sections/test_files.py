@@ -504,7 +504,7 @@ def test_a_file_too_large_to_stand_whole_is_shown_by_its_edited_places(
 ) -> None:
     (shown,) = choose_files([file_after(*long_file())], 20_000, counter, None)
     lines = shown.text.split("\n")
-    assert lines[0] == "### a.py (changed; edited places)"
+    assert lines[0] == "### a.py (changed; edited or read places)"
     assert lines[1] == "@@ line 389"
     assert lines[2].startswith("def function_388(")
     assert "def function_400(value): return 0" in lines
