@@ -30,7 +30,12 @@ def resolve(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
-def check_addresses(host: str, addresses: Sequence[str], *, may_be_private: bool) -> None:
+_REMEDY = "The user can allow those with the setting fetch_private."
+
+
+def check_addresses(
+    host: str, addresses: Sequence[str], *, may_be_private: bool, remedy: str = _REMEDY
+) -> None:
     """Check that all `addresses` of `host` are allowed.
 
     Args:
@@ -38,6 +43,7 @@ def check_addresses(host: str, addresses: Sequence[str], *, may_be_private: bool
         addresses: All addresses of the host; a single forbidden one is enough to refuse.
         may_be_private: Whether this machine and private networks are allowed. Link-local addresses
             never are: clouds hand out a machine's keys there.
+        remedy: What the model is told to do about a private address.
 
     Raises:
         ToolError: One is not allowed.
@@ -49,11 +55,11 @@ def check_addresses(host: str, addresses: Sequence[str], *, may_be_private: bool
             if not (may_be_private or _is_public(address)):
                 raise ToolError(
                     f"{host} resolves to {text}, an address of this machine or a private network. "
-                    "The user can allow those with the setting fetch_private."
+                    f"{remedy}"
                 )
 
 
-def check_host(host: str, *, may_be_private: bool) -> None:
+def check_host(host: str, *, may_be_private: bool, remedy: str = _REMEDY) -> None:
     """Check `host` as far as it says its address, as `check_addresses` does. It asks no server.
 
     Raises:
@@ -65,7 +71,7 @@ def check_host(host: str, *, may_be_private: bool) -> None:
     with suppress(OSError, UnicodeError):
         found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST)
         addresses = [str(address[4][0]) for address in found]
-        check_addresses(name, addresses, may_be_private=may_be_private)
+        check_addresses(name, addresses, may_be_private=may_be_private, remedy=remedy)
 
 
 def _is_public(address: IpAddress) -> bool:

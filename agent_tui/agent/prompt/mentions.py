@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from agent_tui.attachments import without_attachments, without_instructions
+from agent_tui.attachments import AttachedFile, without_attachments, without_instructions
 from agent_tui.errors import ToolError, UsageError
 from agent_tui.messages import ImageContent
 from agent_tui.safe_paths import is_file, is_folder, resolve_path, scan_folder
@@ -129,6 +129,7 @@ def attach(
     image_refusal: str = "",
     why_held: Callable[[Path], str] = lambda _path: "",
     resources: Sequence[AttachedResource] = (),
+    in_context: Sequence[AttachedFile] = (),
 ) -> Attached:
     """`text` followed by what its mentions name, each in a ``<file>`` or ``<folder>`` block.
 
@@ -148,6 +149,8 @@ def attach(
         why_held: Why a file (links followed) does not go along unasked, as a text that follows
             its name; empty where it may. What was pasted may mention keys, and so may a link.
         resources: What servers gave for ``@server:uri``; goes along behind the files.
+        in_context: The files that messages in the context have. A file whose text is among them
+            is named only.
     """
     if without_attachments(text) != without_instructions(text):
         return Attached(text)
@@ -157,7 +160,7 @@ def attach(
     parts = [
         _part_not_attached(mention, why)
         if (why := why_held(mention.path))
-        else _part(mention, limits, image_refusal)
+        else _part(mention, limits, image_refusal, in_context)
         for mention in kept
     ]
     parts += [part for each in resources for part in _resource_parts(each, image_refusal)]
@@ -233,7 +236,12 @@ def _existing(written: str, cwd: Path) -> Path | None:
     return path if is_file(path) or is_folder(path) else None
 
 
-def _part(mention: Mention, limits: OutputLimits, image_refusal: str) -> _Part:
+def _part(
+    mention: Mention,
+    limits: OutputLimits,
+    image_refusal: str,
+    in_context: Sequence[AttachedFile],
+) -> _Part:
     shown = _attribute(mention.written)
     try:
         if mention.path.is_dir():
@@ -243,7 +251,7 @@ def _part(mention: Mention, limits: OutputLimits, image_refusal: str) -> _Part:
             return _image_part(shown, image, image_refusal)
         if mention.lines is not None:
             return _some_lines(mention, mention.lines, limits)
-        return _file_part(mention, limits)
+        return _file_part(mention, limits, in_context)
     except OSError as error:
         fault = error.strerror or "unreadable"
         notice = f"@{mention.written} cannot be read: {fault}."
@@ -281,19 +289,30 @@ def _image_part(shown: str, image: ImageFile, image_refusal: str) -> _Part:
     )
 
 
-def _file_part(mention: Mention, limits: OutputLimits) -> _Part:
+def _file_part(mention: Mention, limits: OutputLimits, in_context: Sequence[AttachedFile]) -> _Part:
     shown = _attribute(mention.written)
-    with open_judged_file(mention.path) as file:
-        size = os.fstat(file.fileno()).st_size
-        data = file.read(limits.max_bytes)
+    with open_judged_file(mention.path) as opened:
+        size = os.fstat(opened.fileno()).st_size
+        data = opened.read(limits.max_bytes)
     if b"\0" in data[:_BINARY_PROBE_BYTES]:
         return _binary_part(mention)
     body = data.decode("utf-8", "replace")
-    if size <= limits.max_bytes:
+    is_whole = size <= limits.max_bytes
+    for file in in_context:
+        is_same = (
+            file.text == body.rstrip()
+            if is_whole
+            else file.text.startswith(body.rpartition("\n")[0])
+        )
+        if (file.path, file.first, file.is_whole) == (mention.written, 1, is_whole) and is_same:
+            return _Part(f'<file path="{shown}" same="as attached above" />')
+    if is_whole:
         return _Part(f'<file path="{shown}">\n{body.rstrip()}\n</file>')
-    body = body.rpartition("\n")[0] or body
+    whole_lines = body.rpartition("\n")[0]
+    next_line = body.count("\n") + 1
+    body = whole_lines or body
     sizes = f"{limits.max_bytes:,} of {size:,} bytes"
-    note = f"[cut here: {sizes}; use the read tool for the rest]"
+    note = f"[cut here: {sizes}; to see the rest, read this file with offset={next_line}]"
     notice = f"@{mention.written}: only the first {sizes} attached; the model can read the rest."
     return _Part(f'<file path="{shown}">\n{body}\n{note}\n</file>', notice)
 

@@ -121,7 +121,10 @@ class FileRestorer:
             conversation.log.sync()
         done, failed = await asyncio.to_thread(_write_files, conversation, ready)
         if tells_model and done:
-            conversation.log.append(_note_to_model(done, conversation.cwd, told))
+            not_done = (*plan.left, *left, *failed)
+            is_redo = bool(plan.undoes)
+            note = _note_to_model(done, not_done, conversation.cwd, told, is_redo=is_redo)
+            conversation.log.append(note)
         more = _REDOES
         if plan.undoes:
             more = _UNDOES_MORE if (await self.plan_taking_back()).restores else ""
@@ -182,13 +185,24 @@ def _write_files(
     return done, failed
 
 
-def _note_to_model(done: Sequence[Restore], cwd: Path, told: str) -> CustomMessageEntry:
+def _note_to_model(
+    done: Sequence[Restore],
+    left: Sequence[tuple[str, str]],
+    cwd: Path,
+    told: str,
+    *,
+    is_redo: bool,
+) -> CustomMessageEntry:
+    """What the model is told: which files went back or forth, and which stayed as they are."""
     names = {restore.path: display_path(restore.path, cwd) for restore in done}
     gone = ", ".join(names[one.path] for one in done if not one.wanted.digest)
     back = ", ".join(names[one.path] for one in done if one.wanted.digest)
-    restored = f"restored earlier versions of these files: {back}. Read them again." if back else ""
-    deleted = f"deleted these files: {gone}." if gone else ""
-    usual = f"(The user {' The user '.join(filter(None, (restored, deleted)))})"
+    act = "redid the undone changes in" if is_redo else "restored earlier versions of"
+    restored = f"The user {act} these files: {back}. Read them again." if back else ""
+    deleted = f"The user deleted these files: {gone}." if gone else ""
+    stayed = ", ".join(f"{display_path(path, cwd)} ({why})" for path, why in left[:_NAMED])
+    stay = f"These stayed as they are: {stayed}." if stayed else ""
+    usual = f"({' '.join(filter(None, (restored, deleted, stay)))})"
     return note_to_model(told or usual, [*names.values()])
 
 

@@ -25,6 +25,7 @@ from agent_tui.agent.turn.reply import CompleteReply, CutReply, ReplyBuilder
 from agent_tui.agent.turn.reply_keeper import ReplyKeeper
 from agent_tui.agent.turn.tool_calls import ToolRunner
 from agent_tui.agent.turn.user_message import NewMessage, user_message
+from agent_tui.attachments import find_attached_files
 from agent_tui.errors import SessionError
 from agent_tui.events import (
     CompactionReason,
@@ -69,7 +70,12 @@ from agent_tui.providers.silence import WaitTeller
 from agent_tui.safe_paths import real_path
 from agent_tui.sessions.context import Context
 from agent_tui.sessions.entries import Entry
-from agent_tui.sessions.replay.notes import turn_facts, turn_facts_entry
+from agent_tui.sessions.replay.notes import (
+    continue_entry,
+    stop_entry,
+    turn_facts,
+    turn_facts_entry,
+)
 from agent_tui.tokens import ContextUsage
 
 _SHORT_PARTS = 4
@@ -189,6 +195,8 @@ class Turn:
     def _sync(self, ending: TurnFinished) -> TurnFinished:
         """`ending` once the turn is on disk, or the error that kept it from being written."""
         try:
+            if ending.outcome == "aborted" and self._conversation.log.leaf_id != self._before:
+                self._conversation.log.append(stop_entry())
             self._deliver_notes()
             self._record_facts()
             self._conversation.log.sync()
@@ -223,6 +231,8 @@ class Turn:
             if message is not None:
                 await self._say(message)
             else:
+                if (told := continue_entry(self._conversation.log.path_entries())) is not None:
+                    self._conversation.log.append(told)
                 for part in self._parts:
                     await part.before_continuing(self._emit)
             self._emit(TurnStarted())
@@ -327,6 +337,9 @@ class Turn:
         conversation, text = self._conversation, new.text
         info, remote = conversation.model_info, conversation.services.remote_tools
         resources = await read_mentioned(text, info.window, remote.read_resource)
+        given = [item.message for item in conversation.context().messages] if "@" in text else []
+        said = (message.text for message in given if isinstance(message, UserMessage))
+        attached = [file for one in said for file in find_attached_files(one)]
 
         def read() -> tuple[UserMessage, tuple[str, ...]]:
             why_held = conversation.permissions.why_attaching_asks
@@ -337,6 +350,7 @@ class Turn:
                 info,
                 why_held,
                 resources=resources,
+                in_context=attached,
                 ways=conversation.services.ways,
             )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_tui.agent.prompt.mentions import AttachedResource, attach
-from agent_tui.attachments import without_attachments
+from agent_tui.attachments import AttachedFile, without_attachments
 from agent_tui.errors import IN_CHAT, Ways
 from agent_tui.events import QueueChanged
 from agent_tui.messages import ImageContent, TextContent, UserContent, UserMessage
@@ -108,6 +108,7 @@ def user_message(
     why_held: Callable[[Path], str] = lambda _path: "",
     *,
     resources: Sequence[AttachedResource] = (),
+    in_context: Sequence[AttachedFile] = (),
     ways: Ways = IN_CHAT,
 ) -> tuple[UserMessage, tuple[str, ...]]:
     """The message, and notices about it for the user. Reads files.
@@ -119,11 +120,18 @@ def user_message(
         info: The model that will read it.
         why_held: Why a mentioned file is not attached without asking; empty if it may be.
         resources: The mentioned resources that servers returned.
+        in_context: The files that messages in the context have; they are attached only if changed.
         ways: Those of whoever reads the notices.
     """
     refusal = image_refusal(info, ways)
     attached = attach(
-        text, cwd, info.window, image_refusal=refusal, why_held=why_held, resources=resources
+        text,
+        cwd,
+        info.window,
+        image_refusal=refusal,
+        why_held=why_held,
+        resources=resources,
+        in_context=in_context,
     )
     pictures = (*images, *attached.images)
     content: str | tuple[UserContent, ...] = attached.text

@@ -124,7 +124,7 @@ class Ask:
             bar=round(budget.target * budget.ratio),
             counted=_COUNTED.format(ratio=budget.ratio) if round(budget.ratio, 1) != 1 else "",
             target=budget.target,
-            notes=self._limit(budget.notes),
+            notes=self._limit(min(budget.notes, budget.free)),
             free=self._limit(budget.free),
             form=self.template.form,
             nothing=NOTHING,

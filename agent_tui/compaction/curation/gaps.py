@@ -8,7 +8,7 @@ from agent_tui.compaction.curation.answer import KeepChoice, Pick, tokens_of
 from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.curation.since import files_ahead
-from agent_tui.compaction.sections.failures import failures_that_fit
+from agent_tui.compaction.sections.failures import failures_that_fit, is_slip
 from agent_tui.compaction.sections.file_states import is_of_the_work
 from agent_tui.compaction.transcript import those_that_fit
 
@@ -70,11 +70,14 @@ def with_additions(choice: KeepChoice, notes: str, picks: Iterable[Pick], ask: A
 
 
 def _failures(choice: KeepChoice, ask: Ask) -> Iterator[str]:
-    """The failures that the notes do not name, with their numbers in the list."""
+    """The failures that the notes do not name, with their numbers in the list.
+
+    A call that soon passed, such as an edit with an outdated text, taught nothing.
+    """
     numbers = {p.entry_id: f"(#{p.number})" for p in ask.pieces if p.kind == "result"}
     seen = {pick.piece.entry_id for pick in choice.picks} | ask.staying.entries
     for line in failures_that_fit(
-        [failure for failure in ask.failures if failure.entry_id not in seen],
+        [one for one in ask.failures if one.entry_id not in seen and not is_slip(one)],
         notes=choice.notes,
         elsewhere="",
         room_tokens=_FAILURES_TOKENS,

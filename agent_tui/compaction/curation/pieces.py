@@ -15,6 +15,7 @@ from agent_tui.compaction.sections.commands import (
     without_folder,
     without_view,
 )
+from agent_tui.compaction.sections.failures import has_failed
 from agent_tui.compaction.sections.file_states import FileState, ReadFile
 from agent_tui.compaction.sections.file_views import file_in_command, file_view, text_of_change
 from agent_tui.compaction.tiers.model import UNEDITED, Unit
@@ -318,7 +319,7 @@ def _series(output: Output) -> str:
         return "commits"
     if shows_uncommitted(output):
         return "uncommitted changes"
-    if is_test(command) and not output.failure:
+    if is_test(command) and not output.failure and not has_failed(output):
         return "passing checks"
     return "" if output.failure else without_view(without_folder(command))
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Literal
@@ -55,6 +55,10 @@ _FILE_NAME = re.compile(r"(?<![\w.-])[\w-][\w.-]*\.\w+")
 _NAMED_SHARE = 2 / 3
 """Notes name a failure if one of them has so many of the words of its message."""
 
+_FAILED_TEST = re.compile(r"^(?:FAILED|ERROR) ([^\s:]+)::", re.MULTILINE)
+"""The file of a failed test in pytest's summary."""
+
+_FAILED_COUNT = re.compile(r"\b([2-9]|[1-9]\d+) (?:\w+ ){0,2}(?:failed|failures?|failing)\b")
 _BRIEF_LINES = 2
 _NOTE = re.compile(r"\n(?=[-*#\d]|\s*\n)")
 """Between two points of notes."""
@@ -69,6 +73,8 @@ _ENDINGS = {"failed": "failed in another way later", "declined": "refused by the
 class _Tracked:
     """A failure while the events after it are read; `names` are names of files in its output.
 
+    `failed_tests` are its runs on the files of the failed tests that its lines name, if any.
+
     Of the `steps` since, those that changed such a file are `near`.
     """
 
@@ -77,6 +83,11 @@ class _Tracked:
     names: frozenset[str] = frozenset()
     steps: list[str] = field(default_factory=list[str])
     near: set[str] = field(default_factory=set[str])
+    failed_tests: tuple[CommandRun, ...] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        if named := frozenset(_FAILED_TEST.findall("\n".join(self.failure.lines))):
+            self.failed_tests = tuple(replace(run, targets=named) for run in self.runs)
 
     @property
     def is_open(self) -> bool:
@@ -142,13 +153,19 @@ class FailureReader:
             label, passed = self._label(output), PassedRuns()
             passed.add(runs if output.exit_code in (None, 0) else ())
             for one in self._found:
-                if not one.is_open or not passed.cover(one.runs):
+                is_cured = one.is_open and passed.cover(one.runs)
+                if not (is_cured or (one.is_open and passed.cover(one.failed_tests))):
                     continue
                 is_same = without_view(label) == without_view(one.failure.label)
                 is_hidden = not is_same and hides_exit_code(without_view(output.action.command))
-                if not is_hidden:
+                counts = is_test(one.failure.label.removeprefix("$ ")) and test_counts(output.text)
+                if is_hidden and not counts:
+                    continue
+                if is_cured:
                     steps = _curing_steps(one)
                     one.update(ending="passed", steps=steps, later="" if is_same else label)
+                else:
+                    one.update(later=label)
             self._note_step(event, runs)
         elif lines := _lines_of(output):
             self._add(event, runs, lines)
@@ -277,9 +294,8 @@ def _shorten(failure: Failure, told: Set[str], *, is_named: bool) -> Failure | N
     If the notes name it, that is what was tried, below the beginning of its message. A failed edit
     that soon passed taught nothing, and of what passed once the notes tell what it taught.
     """
-    is_cured = failure.ending == "passed"
     is_told = is_named and failure.times == 1
-    if is_cured and (is_told or not failure.label.startswith("$ ")):
+    if is_slip(failure) or (failure.ending == "passed" and is_told):
         return None
     lines = [line for line in _decisive_lines(failure) if without_place(line) not in told]
     if not failure.steps and (is_named or (any(failure.lines) and not lines)):
@@ -288,6 +304,11 @@ def _shorten(failure: Failure, told: Set[str], *, is_named: bool) -> Failure | N
         lines = [one_line(without_place(line), _CODE_CHARS) for line in lines[:1]]
     label = one_line(failure.label, _BRIEF_LABEL_CHARS)
     return failure.model_copy(update={"label": label, "lines": tuple(lines), "said": ""})
+
+
+def is_slip(failure: Failure) -> bool:
+    """Whether `failure` is a call of a tool, such as an edit, that passed later."""
+    return failure.ending == "passed" and not failure.label.startswith("$ ")
 
 
 def has_failed(output: Output) -> bool:
@@ -305,7 +326,7 @@ def has_failed(output: Output) -> bool:
 
 
 def _rank(failure: Failure) -> int:
-    if failure.ending in ("open", "refused", "declined") and not failure.since:
+    if failure.ending in ("open", "refused", "declined") and not (failure.since or failure.later):
         return 0
     return 1 if failure.times > 1 else 2 if failure.label.startswith("$ ") else 3
 
@@ -337,6 +358,9 @@ def _outcome(failure: Failure) -> str:
         as_run = one_line(failure.later.removeprefix("$ "), _LABEL_CHARS)
         return f"passed later as `{as_run}`" if as_run else "passed later"
     since = ", ".join(PurePosixPath(path).name for path in failure.since[-_MOST_STEPS:])
+    if failure.ending == "open" and failure.later:
+        as_run = one_line(failure.later.removeprefix("$ "), _LABEL_CHARS)
+        return f"the tests named here passed later as `{as_run}`"
     if failure.ending == "open" and since:
         return f"not tried again since {since} changed"
     return _ENDINGS.get(failure.ending, failure.ending)
@@ -346,15 +370,19 @@ def _is_named(failure: Failure, notes: Iterable[str]) -> bool:
     """Whether one of `notes` has a message of `failure`: most of its words.
 
     Plain words count only beside the name of what was run or of its target, an error code, or an
-    identifier. The place of the error and the name of the command alone name nothing.
+    identifier. The place of the error and the name of the command alone name nothing. A number of
+    failed tests identifies their run.
     """
     command = failure.label.removeprefix("$ ")
     runs = _runs_of_label(failure.label)
     subjects = {run.words[-1] for run in runs if run.words}
     subjects |= {PurePosixPath(target).name for run in runs for target in run.targets} - {""}
     texts = _messages(failure) or [command]
+    counts = _FAILED_COUNT.findall("\n".join(failure.lines)) if is_test(command) else []
 
     def has(note: str) -> bool:
+        if any(count in counts for count in _FAILED_COUNT.findall(note)):
+            return True
         said = set(map(str.lower, _WORD.findall(note)))
         is_sure = any(subject in note for subject in subjects)
         for words in map(set, map(_WORD.findall, texts)):

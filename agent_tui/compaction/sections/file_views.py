@@ -18,6 +18,9 @@ _CUT_NOTE = re.compile(
     r"^[\[(<].*(?:offset|truncated|clipped|more lines|left out|not shown).*$",
     re.IGNORECASE,
 )
+_ENDING = re.compile(r"\n\[exit code 0\](?:\n\[.*\])*\Z")
+"""What follows the output of a command."""
+
 _REMINDER = re.compile(r"\s*<system-reminder>.*?</system-reminder>\s*\Z", re.DOTALL)
 """What Claude Code adds after a file, for the model."""
 
@@ -77,7 +80,7 @@ def file_view(output: Output) -> FileView | None:
     if shown is None:
         return None
     ranges = shown.groupdict()
-    first, lines, is_cut = _parse_view(_inner(output.text))
+    first, lines, is_cut = _parse_view(_ENDING.sub("", _inner(output.text)))
     start = int(ranges.get("a") or 0)
     is_part = bool(start or ranges.get("h")) or is_cut or output.is_truncated
     path = _within(folder_of(command), shown["path"])

@@ -151,7 +151,11 @@ def _show(
     found = [*_places_named(file, names), *_places_of_work(file)]
     if not found and _is_settled(file):
         return None
-    part = ("edited" if file.is_changed else "last seen") + " places" if found else "the beginning"
+    part = (
+        ("edited or read" if file.is_changed else "last seen") + " places"
+        if found
+        else "the beginning"
+    )
     head = f"### {file.path} ({what}; {part}){note}"
     wanted = _choose_lines(file, found, room - counter.count_text(head), counter)
     places = _places(file, wanted)

@@ -1,6 +1,7 @@
 """The forms in which a message may stay: without repetition, its two ends, or one line."""
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from math import inf
@@ -103,6 +104,10 @@ def left_out_mark(tokens: int, entry_id: str) -> str:
     return f"{mark} {recall_mark(entry_id)}" if entry_id else mark
 
 
+_PART_OF_WORD = re.compile(r"\A\w{1,30}(?=\W)")
+_PART_OF_WORD_AT_END = re.compile(r"(?<=\W)\w{1,30}\Z")
+
+
 def keep_ends(
     text: str, *, tokens: int, end_tokens: int, entry_id: str, counter: TokenCounter
 ) -> str:
@@ -124,8 +129,12 @@ def keep_ends(
     tail = tail[len(tail) - _fitting_chars(tail, end_tokens, counter) :]
     if len(head) - (line_end := head.rfind("\n") + 1) < len(head) // _LINE_SHARE:
         head = head[:line_end]
-    if (line_start := tail.find("\n") + 1) < len(tail) // _LINE_SHARE:
+    else:
+        head = _PART_OF_WORD_AT_END.sub("", head)
+    if 0 < (line_start := tail.find("\n") + 1) < len(tail) // _LINE_SHARE:
         tail = tail[line_start:]
+    else:
+        tail = _PART_OF_WORD.sub("", tail)
     left_out = max(tokens - counter.count_text(head) - counter.count_text(tail), 0)
     start = "" if head.endswith("\n") else "\n"
     return f"{head}{start}{left_out_mark(left_out, entry_id)}\n{tail}"

@@ -38,9 +38,13 @@ class _Question:
 
 @dataclass(eq=False, slots=True)
 class RunningCommand:
-    """A running command of the model, with its refusals and the hosts it may connect to."""
+    """A running command of the model, with its refusals and the hosts it may connect to.
+
+    `unreached` are hosts that it may connect to but that did not answer.
+    """
 
     refused: dict[str, str] = field(default_factory=dict[str, str])
+    unreached: dict[str, str] = field(default_factory=dict[str, str])
     allowed: Sequence[Rule] = ()
     jobs: frozenset[str] = frozenset()
 
@@ -53,8 +57,8 @@ class RunningCommand:
         _note(self.refused, host, why)
 
     def with_refusals(self, output: ToolOutput) -> ToolOutput:
-        """`output` of the command with its refusals."""
-        return _with_refusals(output, self.refused)
+        """`output` of the command with its refusals, and the hosts it could not reach."""
+        return _with_refusals(_with_unreached(output, self.unreached), self.refused)
 
 
 class _Askers(NamedTuple):
@@ -88,6 +92,12 @@ def _with_refusals(output: ToolOutput, refused: dict[str, str]) -> ToolOutput:
     details = output.for_person.model_copy(update={"refused_hosts": refused})
     text = "\n".join([output.for_model, *lines])
     return replace(output, for_model=text, for_person=details)
+
+
+def _with_unreached(output: ToolOutput, unreached: dict[str, str]) -> ToolOutput:
+    """`output` with the reason why each allowed host was not reached, which programs rarely say."""
+    lines = [f"[allowed by the sandbox, but {why}]" for why in unreached.values()]
+    return replace(output, for_model="\n".join([output.for_model, *lines[:_MOST_TOLD]]))
 
 
 @dataclass(slots=True)
@@ -135,6 +145,7 @@ class NetworkQuestions(CommandNetwork):
         self._gate = gate
         if gate is not None:
             gate.decide, gate.tell_refusal = self.decide, self.note_refusal
+            gate.tell_unreached = self.note_unreached
 
     def listen(self, listener: Emit) -> None:
         """Give `listener` the notices that come while no activity runs."""
@@ -176,6 +187,12 @@ class NetworkQuestions(CommandNetwork):
             who = "A background job" if jobs else "A command that has ended"
             refused = f"{who} was refused network access to {target.shown}: {why}."
             (self._emit or self._tell_idle)(Notice("warning", refused))
+
+    def note_unreached(self, target: Target, why: str) -> None:
+        """Report to the model that an allowed target was not reached."""
+        for command in self._wanted_by.get(target, _UNKNOWN).commands:
+            if command in self._running:
+                _note(command.unreached, target.shown, why)
 
     @asynccontextmanager
     async def activity(self, emit: Emit) -> AsyncGenerator[None]:

@@ -47,6 +47,10 @@ _LEAST_PORT, _PORTS = 20_000, 12_000
 
 _NOTHING: Final[Mapping[str, str]] = {}
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+_OF_PRIVATE: Final = (
+    "If it has to, run the command with outside: true and why, which needs permission. "
+    "The user can also allow such addresses with the setting fetch_private."
+)
 _ADVICE: Final = (
     "Do not try to get around it. Continue without, or tell the user what needs this host and why."
 )
@@ -115,6 +119,7 @@ class NetworkGate:
     Attributes:
         decide: Decides on a host; refuses all until it is set.
         tell_refusal: Called with each refusal: the target and the reason.
+        tell_unreached: Called with each allowed target that was not reached, and the reason.
         port: Where commands reach the gate, on the loopback inside a wall.
         refusals: How many connections were refused.
     """
@@ -135,6 +140,7 @@ class NetworkGate:
         """
         self.decide: Decide = _refuse_all
         self.tell_refusal: Callable[[Target, str], None] = _tell_nobody
+        self.tell_unreached: Callable[[Target, str], None] = _tell_nobody
         self.refusals = 0
         self.port = _LEAST_PORT + secrets.randbelow(_PORTS)
         self._may_be_private = may_be_private
@@ -277,6 +283,8 @@ class NetworkGate:
                 await both_ways(sending, pump(far_reader, writer, record.count_received))
         except _Refusal as refusal:
             record.refusal = why = str(refusal).removesuffix(".")
+            if refusal.status == _UNREACHABLE:
+                self.tell_unreached(request.target, why)
             if refusal.status != HTTPStatus.FORBIDDEN:
                 raise
             self.refusals += 1
@@ -312,7 +320,7 @@ class NetworkGate:
     def why_never(self, target: Target) -> str:
         """Why `target` is out of reach whatever the user says; empty if it is not known to be."""
         try:
-            check_host(target.host, may_be_private=self._may_be_private)
+            check_host(target.host, may_be_private=self._may_be_private, remedy=_OF_PRIVATE)
         except ToolError as error:
             return str(error)
         return ""
@@ -355,7 +363,9 @@ class NetworkGate:
                 raise _Refusal(_UNREACHABLE, f"{target.host} was not found: {error}") from error
             return []
         try:
-            check_addresses(target.host, found, may_be_private=self._may_be_private)
+            check_addresses(
+                target.host, found, may_be_private=self._may_be_private, remedy=_OF_PRIVATE
+            )
         except ToolError as error:
             raise _Refusal(403, str(error)) from error
         return found

@@ -131,6 +131,28 @@ def note_to_model(text: str, files: Sequence[str] = ()) -> CustomMessageEntry:
     return CustomMessageEntry(custom_type=_RESTORED, content=text, display=False, details=[*files])
 
 
+_STOPPED = "turn_stopped"
+_STOP_TEXT = "(The user stopped this turn here.)"
+_CONTINUE_TEXT = "(The user asks you to continue the stopped turn.)"
+
+
+def stop_entry() -> CustomMessageEntry:
+    """The entry that tells the model, at the end of a turn, that the user stopped it."""
+    return CustomMessageEntry(custom_type=_STOPPED, content=_STOP_TEXT, display=False)
+
+
+def continue_entry(path: Sequence[Entry]) -> CustomMessageEntry | None:
+    """The entry that tells the model to continue; None unless `path` ends in a stopped turn."""
+    for entry in reversed(path):
+        if isinstance(entry, CustomMessageEntry) and entry.custom_type == _STOPPED:
+            return CustomMessageEntry(
+                custom_type="turn_continued", content=_CONTINUE_TEXT, display=False
+            )
+        if isinstance(entry, MessageEntry):
+            break
+    return None
+
+
 JOBS_ENDED = "jobs_ended"
 """The custom type of the entry that tells the model that background commands have ended."""
 

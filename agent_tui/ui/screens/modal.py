@@ -217,8 +217,6 @@ class PageScreen(ReadingScreen):
         self.query_one("#page-nothing").display = False
         if self._page.is_searched:
             self.query_one("#page-search").focus()
-        if self._page.opens_at_end:
-            self.query_one("#page").scroll_end(animate=False)
 
     @on(Input.Changed, "#page-search")
     def _search(self, event: Input.Changed) -> None:

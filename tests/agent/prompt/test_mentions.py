@@ -7,7 +7,7 @@ from agent_tui.agent.prompt.mentions import (
     attach,
     find_mentions,
 )
-from agent_tui.attachments import without_attachments
+from agent_tui.attachments import find_attached_files, without_attachments
 
 
 @pytest.fixture
@@ -45,6 +45,20 @@ def test_a_folder_is_listed(project: Path):
     )
 
 
+def test_a_file_that_the_context_has_is_attached_again_only_if_it_changed(project: Path):
+    file = project / "big.txt"
+    file.write_text("line of text\n" * 1_000, encoding="utf-8")
+    same = '\n\n<file path="big.txt" same="as attached above" />'
+    for window in (0, 8_000):
+        before = list(find_attached_files(attach("@big.txt", project, window).text))
+        again = attach("why @big.txt?", project, window, in_context=before)
+        assert again.text == f"why @big.txt?{same}"
+    smaller = attach("@big.txt and @src/app.py", project, 4_000, in_context=before).text
+    assert same in smaller
+    file.write_text("changed\n" + file.read_text(), encoding="utf-8")
+    assert same not in attach("@big.txt", project, in_context=before).text
+
+
 def test_a_file_mentioned_twice_goes_along_once(project: Path):
     assert attach("@src/app.py and @./src/app.py", project).text.count("<file ") == 1
 
@@ -53,7 +67,9 @@ def test_a_large_file_is_cut_at_a_line_and_says_so(project: Path):
     (project / "big.txt").write_text("line of text\n" * 10_000, encoding="utf-8")
     attached = attach("@big.txt", project).text
     assert len(attached) < 50_300
-    assert "[cut here: 50,000 of 130,000 bytes; use the read tool for the rest]" in attached
+    kept = attached.count("line of text\n")
+    rest = f"to see the rest, read this file with offset={kept + 1}]"
+    assert f"[cut here: 50,000 of 130,000 bytes; {rest}" in attached
 
 
 def test_in_a_small_window_less_goes_along_the_more_files_there_are(project: Path):
@@ -63,7 +79,7 @@ def test_in_a_small_window_less_goes_along_the_more_files_there_are(project: Pat
     for number in range(300):
         (project / "many" / f"f{number:03}").touch()
     one = attach("@a.txt", project, 2_048).text
-    assert "[cut here: 1,170 of 13,000 bytes; use the read tool for the rest]" in one
+    assert "[cut here: 1,170 of 13,000 bytes; to see the rest, read this file" in one
     assert 1_100 < len(one) < 1_400
     three = attach("@a.txt @b.txt @c.txt", project, 2_048).text
     assert three.count("[cut here: 780 of 13,000 bytes") == 3

@@ -214,6 +214,21 @@ async def test_files_alone_tell_the_model(stage: Stage):
     assert any("deleted these files" in m.text and "a.txt" in m.text for m in request.messages)
 
 
+async def test_the_model_is_told_that_a_restore_was_undone_and_what_stayed(stage: Stage):
+    edits = [write("a.txt", "ours"), write("b.txt", "ours", "w2")]
+    runtime = stage.runtime([*edits, Reply(text="1"), Reply(text="2")])
+    await collect(runtime.submit("Go."))
+    await runtime.files.carry_out(await back_to(runtime, 0), tells_model=True)
+    (stage.workspace / "b.txt").write_text("the user's")
+    await runtime.files.carry_out(await runtime.files.plan_taking_back(), tells_model=True)
+    await collect(runtime.submit("And now?"))
+    note = stage.model.requests[-1].messages[-2].text
+    assert note == (
+        "(The user redid the undone changes in these files: a.txt. Read them again. "
+        "These stayed as they are: b.txt (changed outside this session).)"
+    )
+
+
 async def test_of_several_restores_of_a_file_the_model_is_told_the_newest(stage: Stage):
     runtime = stage.runtime([write("a.txt", "ours"), Reply(text="1"), Reply(text="2")])
     await collect(runtime.submit("Go."))

@@ -105,9 +105,26 @@ async def test_an_abort_keeps_the_partial_reply(stage):
                 runtime.abort()
     assert only(seen, ReplyFinished).message.stop_reason == "aborted"
     assert seen[-1] == TurnFinished("aborted", can_continue=True)
-    assert runtime.conversation.log.path_entries()[-1].message.text == "I was going to say"
+    *_, partial_reply, stop = runtime.conversation.log.path_entries()
+    assert partial_reply.message.text == "I was going to say"
+    assert stop.text == "(The user stopped this turn here.)"
     events = await collect(runtime.submit("go on"))
     assert only(events, TurnFinished).outcome == "done"
+
+
+@pytest.mark.parametrize("is_continued", [False, True])
+async def test_the_model_is_told_that_a_turn_was_stopped_and_who_continues_it(stage, is_continued):
+    runtime = stage.runtime([Reply(text="", gate=asyncio.Event()), Reply(text="ok")])
+    async with aclosing(runtime.submit("rm -rf build")) as events:
+        async for event in events:
+            if isinstance(event, ReplyStarted):
+                runtime.abort()
+    again = runtime.continue_turn() if is_continued else runtime.submit("List the tests.")
+    assert only(await collect(again), TurnFinished).outcome == "done"
+    said = [m.text for m in stage.model.requests[-1].messages if isinstance(m, UserMessage)]
+    newest = "(The user asks you to continue the stopped turn.)"
+    stop = "(The user stopped this turn here.)"
+    assert said == ["rm -rf build", stop, newest if is_continued else "List the tests."]
 
 
 async def test_cancelling_the_watching_task_keeps_the_partial_reply_too(stage):
@@ -128,7 +145,9 @@ async def test_cancelling_the_watching_task_keeps_the_partial_reply_too(stage):
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert runtime.conversation.log.path_entries()[-1].message.text == "I was going to say"
+    *_, partial_reply, stop = runtime.conversation.log.path_entries()
+    assert partial_reply.message.text == "I was going to say"
+    assert stop.text == "(The user stopped this turn here.)"
     assert not runtime.is_busy
 
 

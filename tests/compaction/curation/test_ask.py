@@ -303,6 +303,13 @@ def test_notes_and_texts_share_what_nothing_else_needs(target: int, notes: int) 
     assert f"notes of at most {notes:,} tokens (about " in ask.text
 
 
+def test_the_stated_limit_of_notes_is_within_what_is_left() -> None:
+    ask = ask_with()
+    small = replace(ask, budget=replace(ask.budget, free=418, notes=500))
+    assert "share the rest: 418 tokens" in small.text
+    assert "notes of at most 418 tokens" in small.text
+
+
 def test_the_first_sizes_are_those_of_the_bar() -> None:
     ask = ask_with()
     assert "shrinks from about 90,000 to 20,000 tokens, and" in ask.text

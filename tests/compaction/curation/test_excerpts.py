@@ -190,6 +190,7 @@ def test_checks_that_passed_and_repeats_of_a_command_are_a_series(counter: Token
         ("pytest -q", "90 passed in 2.00s", 0),
         ("go test ./...", "ok\t3 tests passed in 1 s", 0),
         ("pytest -q a", "1 failed, 2 passed in 0.10s", 1),
+        ("pytest -q b | tail -8", "14 failed, 2 passed in 0.10s", 0),
         ("cd a && npm run build 2>&1 | head -60", lines, 0),
         ("git log --oneline -3", "1234567 one\n2345678 two", 0),
     ):
@@ -198,6 +199,7 @@ def test_checks_that_passed_and_repeats_of_a_command_are_a_series(counter: Token
         "passing checks",
         "passing checks",
         "",
+        "pytest -q b",
         "npm run build",
         "git log --oneline -3",
     ]

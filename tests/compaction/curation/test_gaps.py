@@ -17,7 +17,7 @@ from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.compaction.summary.templates import STRUCTURED
 from agent_tui.config import CompactionSettings
-from agent_tui.messages import ToolDetails
+from agent_tui.messages import JsonObject, ToolDetails
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
@@ -88,6 +88,22 @@ def ask_of(talk: Talk) -> Ask:
 def choice_of(ask: Ask, notes: str, *numbers: int) -> KeepChoice:
     picks = (Pick(piece) for piece in ask.pieces if piece.number in numbers)
     return KeepChoice(notes, tuple(picks), MODEL)
+
+
+def test_an_edit_that_soon_passed_is_no_gap() -> None:
+    talk = Talk()
+    talk.user("Please mend the mill.")
+    edit: JsonObject = {"path": "mill.c", "old": "turn", "new": "grind"}
+    outdated = "mill.c has changed since you read it. old is not in mill.c."
+    talk.tool("edit", edit, outdated, is_error=True)
+    talk.tool("edit", edit, "Edited.")
+    for number in range(12):
+        talk.reply(f"answer {number} of the mill " + "as it should be " * 90)
+        talk.user(f"question {number} of the mill")
+    ask = ask_of(talk)
+    assert ask.failures
+    reply = next(piece for piece in ask.pieces if piece.kind == "reply")
+    assert "Failures" not in "".join(find_gaps(choice_of(ask, NOTES, reply.number), ask))
 
 
 def test_what_the_log_has_and_the_answer_lacks_is_named_with_its_number(talk: Talk) -> None:

@@ -245,6 +245,22 @@ def test_a_success_that_a_filter_hides_ends_no_other_failure(counter: TokenCount
     assert "git fsck --full | head -3: passed later [" in told(talk, counter)[0]
 
 
+def test_failed_tests_that_pass_in_a_narrower_run_are_told_so(counter: TokenCounter) -> None:
+    talk = begun()
+    failed = "FAILED tests/a/test_x.py::test_y[a b] - KeyError\n14 failed, 20 passed"
+    run(talk, "git log | head; pytest -q | tail -8", failed)
+    assert ": open [" in told(talk, counter)[0]
+    run(talk, "pytest -q tests/b tests/c | tail -5; ls", "9 passed")
+    assert ": open [" in told(talk, counter)[0]
+    run(talk, "pytest -q tests/b tests/a | tail -5; git status --short", "29 passed\n M a.py")
+    assert (
+        ": the tests named here passed later as `pytest -q tests/b tests/a"
+        in (told(talk, counter)[0])
+    )
+    run(talk, "pytest -q | tail -1", "34 passed")
+    assert ": passed later" in told(talk, counter)[0]
+
+
 def test_a_failure_of_a_file_that_is_gone_is_dropped() -> None:
     talk = begun()
     run(talk, "tsc", "src/a.ts(1,2): error TS2305: no member 'x'", 1)
@@ -318,6 +334,8 @@ def test_what_the_notes_name_is_not_told_again(counter: TokenCounter) -> None:
         ("pytest tests", "FAILED t/a.py::test_b - assert 1 == 2", "- test_b in tests fails", False),
         ("pytest tests", "FAILED t/a.py::test_b - assert 1 == 2", "- FAILED test_b in tests", True),
         ("pytest tests", "FAILED t/a.py::test_b - assert 1 == 2", "- tests: test_c fails", False),
+        ("pytest", "FAILED t/a.py::test_b\n14 failed, 1 passed", "- the 14 failures: cured", True),
+        ("pytest", "FAILED t/a.py::test_b\n14 failed, 1 passed", "- 12 failed before", False),
         (
             "npm run check",
             "src/a.ts(5,3): error TS2339: no 'tokensAfter'",

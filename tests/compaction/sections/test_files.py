@@ -43,6 +43,8 @@ def edit(old: str, new: str, path: str = "a.py") -> Call:
         ("read", {"path": "/project/a.py"}, WHOLE),
         ("Read", {"file_path": "./a.py"}, numbered(LINES).replace("\t", "→")),
         bash("cat a.py", WHOLE + "\n"),
+        bash("cat a.py", WHOLE + "\n[exit code 0]"),
+        bash("cat -n a.py", numbered(LINES).rstrip("\n") + "\n[exit code 0]\n[a hint]"),
         bash("cd /project && cat -n a.py", numbered(LINES)),
         bash("nl -ba a.py", numbered(LINES)),
         bash("cat a.py", f"<returncode>0</returncode>\n<output>\n{WHOLE}\n</output>"),
@@ -504,7 +506,7 @@ def test_a_file_too_large_to_stand_whole_is_shown_by_its_edited_places(
 ) -> None:
     (shown,) = choose_files([file_after(*long_file())], 20_000, counter, None)
     lines = shown.text.split("\n")
-    assert lines[0] == "### a.py (changed; edited places)"
+    assert lines[0] == "### a.py (changed; edited or read places)"
     assert lines[1] == "@@ line 389"
     assert lines[2].startswith("def function_388(")
     assert "def function_400(value): return 0" in lines

@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+from agent_tui.compaction.tiers.forms import keep_ends
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import (
     AssistantMessage,
@@ -429,3 +430,14 @@ def test_changes_of_a_file_that_the_summary_shows_as_it_was_stay(counter: TokenC
     after = str([item.message for item in build_context(edited(path, plan)).messages])
     assert "# /project/src/a.py" in after
     assert "# /project/src/b.py" not in after
+
+
+def test_a_cut_within_a_line_falls_between_words() -> None:
+    text = " ".join(f"sentence{n:04}" for n in range(400))
+    counter = TokenCounter()
+    tokens = counter.count_text(text)
+    words = set(text.split())
+    for end in range(20, 40):
+        cut = keep_ends(text, tokens=tokens, end_tokens=end, entry_id="e", counter=counter)
+        head, _, tail = cut.split("\n")
+        assert {*head.split(), *tail.split()} <= words

@@ -287,6 +287,16 @@ async def test_a_private_address_is_told_as_a_refusal(stage: Stage):
         runtime = runtime_of(stage, gate, replies, allow=("fetch(domain:a.test)",))
         (told,) = await Person(runtime).submit()
     assert "[network access to a.test was refused: a.test resolves to 10.0.0.1, an " in told
+    assert "run the command with outside: true and why" in told
+
+
+async def test_the_result_says_why_an_allowed_host_was_not_reached(stage: Stage, gate: NetworkGate):
+    replies = script(get("http://no.example/"), "true")
+    runtime = runtime_of(stage, gate, replies, allow=("fetch(domain:no.example)",))
+    fetched, other = await Person(runtime).submit()
+    why = "no.example was not found: no such name"
+    assert f"[allowed by the sandbox, but {why}]" in fetched
+    assert "no.example" not in other
 
 
 async def test_what_has_ended_is_refused_with_a_notice_and_no_other_result_says_so(
