@@ -31,6 +31,8 @@ from tests.support.session_values import entry, user
 class Seen:
     """A view that only remembers what it was told."""
 
+    is_drafting = False
+
     def __init__(self) -> None:
         self.events: list[AgentEvent] = []
         self.said: list[str] = []

@@ -152,7 +152,7 @@ async def test_the_end_of_a_long_turn_calls_who_looks_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     clock, rung = StillClock(), []
-    settings = Settings(notify="bell")
+    settings = Settings.model_validate({"notify": "bell"})
     async with running_app(tmp_path, held(), clock=clock, settings=settings) as ui:
         monkeypatch.setattr(ui.app, "bell", lambda: rung.append("ring"))
         await ui.send("go")

@@ -39,6 +39,9 @@ class TypedLines:
     def remember(self, line: str) -> None:
         self.remembered.append(line)
 
+    def is_begun(self) -> bool:
+        return False
+
     def read(self, prompt: str, begun: str = "") -> str:
         typed = self._typed.pop(0) if self._typed else EOFError
         if not isinstance(typed, str):
