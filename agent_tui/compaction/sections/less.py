@@ -47,7 +47,7 @@ from agent_tui.sessions.outputs import action_of, without_progress
 from agent_tui.tokens import TokenCounter
 
 _LISTING = frozenset({"ls", "find", "glob", "grep", "search"})
-_SHORT_ARGUMENT_TOKENS, _LONG_OUTPUT_TOKENS = 60, 60
+_SHORT_ARGUMENT_TOKENS, _LONG_OUTPUT_TOKENS = 60, 150
 _LONG_LINE_CHARS, _LINE_ENDS_CHARS = 1_000, 240
 """A longer line in a command's output is generated text: its two ends are enough."""
 
@@ -164,11 +164,11 @@ class MessageShortener:
             shown = frozenset({facts.path} & elsewhere.shown.keys())
             where = f"{facts.path} is shown in the summary" if shown else "edited since"
             return f"({where}) {recall_mark(entry_id)}", shown
-        is_long = unit.tokens > _LONG_OUTPUT_TOKENS
-        if unit.position < self.committed and is_long and not output.said:
+        is_past = unit.position < self.committed and not output.said
+        if is_past and unit.tokens > _LONG_OUTPUT_TOKENS:
+            came = "" if facts.view is not None else f"; {outcome_line(output)}"
             lines = line_count(text.rstrip("\n").count("\n") + 1)
-            came = "" if facts.view is not None else outcome_line(output)
-            return f"{lines}{came and f'; {came}'} {recall_mark(entry_id)}", frozenset()
+            return f"{lines}{came} {recall_mark(entry_id)}", frozenset()
         if command and facts.view is None:
             shorten = str.rstrip if unit.position >= self.newest else _shorten_line
             text = "\n".join(map(shorten, text.split("\n")))

@@ -3,12 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import starmap
 
-from agent_tui.compaction.sections.commands import (
-    PassedRuns,
-    is_check,
-    is_looking_around,
-    runs_of,
-)
+from agent_tui.compaction.sections.commands import PassedRuns, is_check, is_looking_around, runs_of
 from agent_tui.compaction.sections.failures import has_failed
 from agent_tui.compaction.sections.history import announces_only
 from agent_tui.compaction.tiers.model import Unit
@@ -25,9 +20,10 @@ def find_spent(
     """The replies that can go with their results, the newest first.
 
     All calls of such a reply are looks that showed what stands elsewhere; changes that their file
-    is shown with or that are committed, if the file was changed again or committed since; or checks
-    that passed, if they passed again or a commit came since. The newest call of each kind stays, as
-    it says how such things are done here, and so does a reply that says more than what comes next.
+    is shown with or that are committed, if the file was changed again or committed since; checks
+    that passed, if they passed again or a commit came since; or other commands before a commit. The
+    newest call of each kind stays, as it says how such things are done here, and so does a reply
+    that says more than what comes next.
 
     Args:
         units: The messages before the newest exchange, oldest first.
@@ -62,8 +58,9 @@ def find_spent(
                 is_settled = has_passed and (is_again or passed.cover(runs))
                 passed.add(runs if has_passed else ())
             else:
+                is_past = bool(command) and unit.position < committed
                 is_look = not command or is_looking_around(command)
-                is_settled = is_look and _is_pointer(left, answer)
+                is_settled = is_past or (is_look and _is_pointer(left, answer))
             spent += [answer] * (is_settled and not is_needed)
             later |= {kind, path} - {""}
         is_said = bool(message.text.strip()) and not announces_only(message.text)
