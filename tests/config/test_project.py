@@ -38,6 +38,7 @@ REFUSED = {
     "fetch_private": "fetch_private = true",
     "plain": "plain = true",
     "account": 'account = "private"',
+    "continue_after_jobs": "continue_after_jobs = true",
     "budget_day": "budget_day = 1000",
     "budget_session": "budget_session = 1000",
     "plugin": "[plugin.timer]\nminutes = 1",

@@ -38,8 +38,7 @@ examples:
   agent-tui mcp add files -- npx -y @modelcontextprotocol/server-filesystem .
   agent-tui mcp add --env 'TOKEN=${TOKEN}' tracker -- tracker-mcp
   agent-tui mcp add --url https://example.com/mcp --header Authorization=AUTH x
-  agent-tui mcp add --url https://example.com/mcp --client-id 12.34 \
-    --client-secret CHAT_SECRET --callback-port 8123 chat"""
+  agent-tui mcp add --url https://example.com/mcp --client-id 12.34 chat"""
 
 
 def build_parser() -> argparse.ArgumentParser:

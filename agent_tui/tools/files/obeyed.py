@@ -73,7 +73,7 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
         "ctags": ".ctags .ctags.d/ ctags.d/",
         "GNU Global": "gtags.conf",
         "knife": ".chef/knife.rb .chef/config.rb",
-        "a version manager": ".*env-vars .ruby-env .versions.conf .phpbrewrc hermit.hcl",
+        "a version manager": ".*env-vars .ruby-env .versions.conf .phpbrewrc",
         "version control": """
             .hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .jj/repo .jj/repo/config.toml
             .jj/workspace-config.toml .sl/config .pijul/config _darcs/prefs/defaults""",
@@ -81,8 +81,8 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .autoenv .autoenv.zsh .autoenv_leave.zsh .env.fish .shadowenv.d/ devenv.nix
             devenv.local.nix devenv.yaml devenv.local.yaml devenv.lock devbox.json devbox.lock
             flake.nix flake.lock shell.nix .envrc.local .envrc.private .direnv/*.rc .prototools
-            .flox/env/ .flox/env.json _opam/.opam-switch/environment
-            _opam/.opam-switch/switch-config""",
+            .flox/env/ .flox/env.json bin/hermit.hcl
+            _opam/.opam-switch/environment _opam/.opam-switch/switch-config""",
         "agent-tui": ".agent-tui/",
     },
     "text": {

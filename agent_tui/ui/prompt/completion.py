@@ -130,7 +130,7 @@ def command_items(commands: Sequence[Command], typed: str) -> tuple[MenuItem, ..
             runs=not entry.needs_argument,
         )
         ranked.append((-match.score, order, item))
-    return _in_order(ranked)[:MAX_ITEMS]
+    return _in_order(ranked)
 
 
 def skill_items(skills: Sequence[Skill], query: SkillQuery) -> tuple[MenuItem, ...]:

@@ -15,7 +15,7 @@ def test_jobs_are_listed_shown_and_stopped_and_their_end_is_told(stage: Stage):
     text = talk(stage, runtime, "start it", "/jobs", "1", "o", "/jobs 1", "/jobs stop 1", "/cost")
     assert f"1. echo printed; {nap(76901)}, job 1, running for " in text
     assert text.count("\nprinted\n") == 2
-    assert re.search(r"Job 1 \(`echo printed.*`\) has ended: stopped after \d+ s\.", text)
+    assert re.search(r"Job 1 \(echo printed.*\) has ended: stopped after \d+ s\.", text)
     assert alive(nap(76901)) == []
 
 

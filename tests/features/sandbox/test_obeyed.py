@@ -87,7 +87,7 @@ from tests.support.rows import each_row
         (".chef/knife.rb", "knife"),
         (".phpenv-vars", "a version manager"),
         (".phpbrewrc", "a version manager"),
-        ("hermit.hcl", "a version manager"),
+        ("bin/hermit.hcl", "the shell"),
         ("mise.lock", "mise"),
         (".valgrindrc", "a debugger or an interpreter"),
         ("app.pro.user", "an editor"),
