@@ -56,7 +56,7 @@ async def log_in(
                 listening_callback(registration.callback_port)
             )
             await stack.enter_async_context(asyncio.timeout(WAIT_S))
-            dialog = _Dialog(new, show, callback, registration, TokenFile(tokens).wanted_scope)
+            dialog = _Dialog(new, show, callback, registration, TokenFile(tokens).next_scope)
             await dialog.hold(url)
             if await TokenFile(new).get_tokens() is None:
                 raise UsageError("The server did not ask for a login. Nothing was stored.")
@@ -145,7 +145,10 @@ class _Dialog:
             client.token_endpoint_auth_method = self._way_to_send_the_secret(context)
             await self._kept.set_client_info(client)
         if self._scope:
-            page = _with_scope(page, self._scope)
+            # A server that grants all of it need not repeat it (RFC 6749, section 5.1).
+            metadata = context.client_metadata
+            metadata.scope = join_scopes(metadata.scope or "", self._scope)
+            page = _with_scope(page, metadata.scope)
         self._show(page)
 
     def _way_to_send_the_secret(self, context: "OAuthContext") -> str:
@@ -170,8 +173,7 @@ class _Dialog:
 
 
 def _with_scope(page: str, scope: str) -> str:
-    """`page` asking for the rights in `scope`, too."""
+    """`page` asking for the rights in `scope`."""
     parts = urlsplit(page)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    query["scope"] = join_scopes(query.get("scope", ""), scope)
+    query = {**dict(parse_qsl(parts.query, keep_blank_values=True)), "scope": scope}
     return parts._replace(query=urlencode(query)).geturl()

@@ -82,16 +82,20 @@ class TokenFile:
         return ends if isinstance(ends, int | float) else None
 
     @property
-    def wanted_scope(self) -> str:
-        """The rights to ask for at the next login; empty for those that the server names then."""
-        scope = self._read().get("wanted_scope")
-        return scope if isinstance(scope, str) else ""
+    def next_scope(self) -> str:
+        """The rights that the next login asks for beside those that the server names then.
+
+        They are those of this login, and those that calls lacked.
+        """
+        kept = self._read()
+        tokens = kept.get("tokens")
+        granted = tokens.get("scope") if isinstance(tokens, dict) else ""
+        lacked = kept.get("wanted_scope")
+        return join_scopes(*(one if isinstance(one, str) else "" for one in (granted, lacked)))
 
     def want_scope(self, scope: str) -> None:
-        """At the next login, ask for `scope` and for what this login has."""
-        tokens = self._read().get("tokens")
-        had = tokens.get("scope") if isinstance(tokens, dict) else None
-        wanted = join_scopes(had if isinstance(had, str) else "", scope)
+        """At the next login, ask for `scope`, too."""
+        wanted = join_scopes(self.next_scope, scope)
         self._write({**self._read(), "wanted_scope": wanted})
 
     async def get_tokens(self) -> "OAuthToken | None":
