@@ -5,9 +5,10 @@ import os
 import sys
 import threading
 import webbrowser
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final, cast
 from urllib.parse import parse_qsl, urlsplit
 
@@ -21,11 +22,8 @@ WAIT_S: Final = 300.0
 
 _MAX_REQUEST_BYTES = 16_000
 _MAX_LINE_BYTES = 4_096
-_PAGE = b"agent-tui received the answer. You can close this page.\n"
-_ANSWER = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n"
-    b"Content-Length: %d\r\n\r\n%s" % (len(_PAGE), _PAGE)
-)
+_RECEIVED = (HTTPStatus.OK, b"agent-tui received the answer. You can close this page.\n")
+_REFUSED = (HTTPStatus.BAD_REQUEST, b"This is not the answer that agent-tui still waits for.\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +32,7 @@ class Callback:
 
     Attributes:
         port: The port on loopback; the path is ``/callback``.
-        came: The query of the browser's request.
+        came: The query of the browser's request, once it is the answer.
     """
 
     port: int
@@ -83,8 +81,16 @@ def query_in(pasted: str) -> Mapping[str, str]:
 
 
 @asynccontextmanager
-async def listening_callback(port: int = 0) -> AsyncGenerator[Callback]:
-    """Listen for the browser on `port`, or any free one if it is 0, until the block ends.
+async def listening_callback(
+    port: int = 0, is_answer: Callable[[Mapping[str, str]], bool] = lambda _: True
+) -> AsyncGenerator[Callback]:
+    """Listen for the browser until the block ends.
+
+    Any program and any page may call the address: what isn't the answer is refused.
+
+    Args:
+        port: Where to listen; 0 for any free port.
+        is_answer: Whether a query with a ``code`` or an ``error`` is the answer.
 
     Raises:
         UsageError: Another program listens there.
@@ -92,7 +98,7 @@ async def listening_callback(port: int = 0) -> AsyncGenerator[Callback]:
     came: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
     try:
         server = await asyncio.start_server(
-            lambda reader, writer: _take(reader, writer, came), "127.0.0.1", port
+            lambda reader, writer: _take(reader, writer, came, is_answer), "127.0.0.1", port
         )
     except OSError as error:
         raise UsageError(
@@ -128,15 +134,20 @@ async def _take(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
     came: "asyncio.Future[Mapping[str, str]]",
+    is_answer: Callable[[Mapping[str, str]], bool],
 ) -> None:
-    """Take what the browser delivers; ignore any other request to this port."""
+    """Take what the browser delivers; refuse any other request to this port."""
     with suppress(OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         line = (await reader.readline())[:_MAX_REQUEST_BYTES].decode("ascii", "replace")
         target = urlsplit(line.split(" ")[1] if line.count(" ") == 2 else "")
         brought = dict(parse_qsl(target.query))
-        if target.path == "/callback" and ("code" in brought or "error" in brought):
-            writer.write(_ANSWER)
-            await writer.drain()
-            if not came.done():
-                came.set_result(brought)
+        has_outcome = target.path == "/callback" and ("code" in brought or "error" in brought)
+        is_taken = has_outcome and is_answer(brought)
+        status, page = _RECEIVED if is_taken else _REFUSED
+        head = f"HTTP/1.1 {status} {status.phrase}\r\nContent-Type: text/plain\r\n"
+        writer.write(f"{head}Connection: close\r\nContent-Length: {len(page)}\r\n\r\n".encode())
+        writer.write(page)
+        await writer.drain()
+        if is_taken and not came.done():
+            came.set_result(brought)
     writer.close()

@@ -3,6 +3,8 @@
 import asyncio
 import os
 import sys
+import urllib.error
+import urllib.request
 import webbrowser
 from pathlib import Path
 from queue import Queue
@@ -94,3 +96,24 @@ async def test_a_browser_that_stays_in_the_foreground_does_not_hold_up_the_answe
         quits.touch()
         while not closed.exists():
             await asyncio.sleep(0.01)
+
+
+async def test_what_is_no_answer_is_refused_and_the_wait_continues():
+    def ask(port: int, query: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/callback?{query}") as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refused:
+            with refused:
+                return refused.code, refused.read().decode()
+
+    async with listening_callback(is_answer=lambda given: given.get("state") == "s") as callback:
+        for query in ("", "state=s", "code=x", "code=x&state=y", "error=no&state=%73%20", "state="):
+            status, text = await asyncio.to_thread(ask, callback.port, query)
+            assert status == 400, query
+            assert "still waits" in text
+            assert not callback.came.done(), query
+        status, text = await asyncio.to_thread(ask, callback.port, "code=x&state=s")
+        assert status == 200
+        assert "received the answer" in text
+        assert await callback.wait_for_values(-1) == {"code": "x", "state": "s"}

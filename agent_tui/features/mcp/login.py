@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -52,12 +52,12 @@ async def log_in(
     try:
         async with AsyncExitStack() as stack:
             new = Path(stack.enter_context(TemporaryDirectory())) / "login.json"
+            dialog = _Dialog(new, show, registration, TokenFile(tokens).next_scope)
             callback = await stack.enter_async_context(
-                listening_callback(registration.callback_port)
+                listening_callback(registration.callback_port, dialog.is_answer)
             )
             await stack.enter_async_context(asyncio.timeout(WAIT_S))
-            dialog = _Dialog(new, show, callback, registration, TokenFile(tokens).next_scope)
-            await dialog.hold(url)
+            await dialog.hold(url, callback)
             if await TokenFile(new).get_tokens() is None:
                 raise UsageError("The server did not ask for a login. Nothing was stored.")
             replace_private_file(tokens, new.read_text())
@@ -95,18 +95,21 @@ class _Dialog:
         self,
         new: Path,
         show: Callable[[str], object],
-        callback: Callback,
         registration: Registration,
         scope: str,
     ) -> None:
         self._new = new
         self._kept = TokenFile(new)
         self._show = show
-        self._callback = callback
         self._registration = registration
         self._scope = scope
+        self._state = ""  # until there is a page that can be answered
 
-    async def hold(self, url: str) -> None:
+    def is_answer(self, brought: Mapping[str, str]) -> bool:
+        """Whether the page that was shown sent `brought` (RFC 6749, section 10.12)."""
+        return bool(self._state) and brought.get("state") == self._state
+
+    async def hold(self, url: str, callback: Callback) -> None:
         """Use the server until it has given tokens; they and its registration are in the file."""
         import httpx2
         from mcp import Client
@@ -118,11 +121,12 @@ class _Dialog:
         async def redirect(page: str) -> None:
             await self._open(page, provider)
 
+        async def wait() -> "AuthorizationCodeResult":
+            return self._code_in(await callback.wait_for_values())
+
         own = self._registration
-        redirect_uri = own.callback_url(self._callback.port)
-        provider = oauth_provider(
-            url, self._new, redirect_uri, redirect, self._code, own.metadata_url
-        )
+        redirect_uri = own.callback_url(callback.port)
+        provider = oauth_provider(url, self._new, redirect_uri, redirect, wait, own.metadata_url)
         if own.client_id:
             await self._kept.set_client_info(own.client_info(redirect_uri))
         try:
@@ -149,6 +153,7 @@ class _Dialog:
             metadata = context.client_metadata
             metadata.scope = join_scopes(metadata.scope or "", self._scope)
             page = _with_scope(page, metadata.scope)
+        self._state = dict(parse_qsl(urlsplit(page).query)).get("state", "")
         self._show(page)
 
     def _way_to_send_the_secret(self, context: "OAuthContext") -> str:
@@ -160,10 +165,14 @@ class _Dialog:
         is_basic = not ways or "client_secret_basic" in ways
         return "client_secret_basic" if is_basic else "client_secret_post"
 
-    async def _code(self) -> "AuthorizationCodeResult":
+    def _code_in(self, brought: Mapping[str, str]) -> "AuthorizationCodeResult":
         from mcp.client.auth import AuthorizationCodeResult
 
-        brought = await self._callback.wait_for_values()
+        if not self.is_answer(brought):
+            raise UsageError(
+                "This is not the address that this login ended at.",
+                "Log in again, and paste the whole address of the page that cannot be opened.",
+            )
         if error := brought.get("error"):
             why = display_text(brought.get("error_description") or error, _MAX_REASON_CHARS)
             raise UsageError(f"The server did not grant access: {why}")

@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import urllib.error
 import urllib.request
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_tui.cli.browser import Callback
 from agent_tui.errors import ToolError, UsageError
 from agent_tui.features.mcp.login import log_in
 from agent_tui.features.mcp.oauth import Registration, join_scopes, token_file
@@ -85,6 +87,42 @@ async def test_a_token_that_ended_is_renewed_without_the_person(stage):  # noqa:
         assert far.grants[1]["refresh_token"] == "again-1"
         assert json.loads(tokens.read_text())["tokens"]["access_token"] == "token-2"
         await stage.hub.aclose()
+
+
+async def test_only_the_answer_with_the_state_of_the_login_ends_the_wait(tmp_path: Path):
+    statuses: list[int] = []
+    browser = Browser()
+
+    def show(page: str) -> None:
+        back = parse_qs(urlsplit(page).query)["redirect_uri"][0]
+
+        def meddle() -> None:
+            for query in ("code=x", "code=x&state=y", "error=access_denied"):
+                with pytest.raises(urllib.error.HTTPError) as refused:
+                    urllib.request.urlopen(f"{back}?{query}")
+                with refused.value as answer:
+                    statuses.append(answer.code)
+            browser.show(page)
+
+        threading.Thread(target=meddle).start()
+
+    with McpHttpServer() as far:
+        far.wants_login = True
+        await log_in(far.url, tmp_path / "t.json", show)
+    assert statuses == [400, 400, 400]
+    assert far.grants[0]["code"] == "code-1"
+
+
+async def test_a_pasted_address_of_another_login_is_said(tmp_path: Path, monkeypatch):
+    async def paste(_callback: Callback, _terminal: int = 0) -> dict[str, str]:
+        return {"code": "code-1", "state": "of-another"}
+
+    monkeypatch.setattr(Callback, "wait_for_values", paste)
+    with McpHttpServer() as far:
+        far.wants_login = True
+        with pytest.raises(UsageError, match="not the address that this login ended at") as told:
+            await log_in(far.url, tmp_path / "t.json", lambda _page: None)
+    assert "of-another" not in str(told.value)
 
 
 async def test_a_login_that_fails_is_said_and_keeps_no_token(tmp_path: Path):
