@@ -33,6 +33,8 @@ class McpHttpServer(LoopbackServer):
         self.registers = True
         self.reads_pages = False
         self.ways_to_send_secret: list[JsonValue] = []
+        self.token_base = ""
+        self.token_part: JsonObject = {}
         self.tokens = {"token-2"}
         self.new_token = "token-2"
         self.echoes = False
@@ -100,7 +102,7 @@ class McpHttpServer(LoopbackServer):
             known: JsonObject = {
                 "issuer": f"{base}/",
                 "authorization_endpoint": f"{base}/authorize",
-                "token_endpoint": f"{base}/login/token",
+                "token_endpoint": f"{self.token_base or base}/login/token",
                 "response_types_supported": codes,
                 "code_challenge_methods_supported": methods,
                 "client_id_metadata_document_supported": self.reads_pages,
@@ -127,6 +129,7 @@ class McpHttpServer(LoopbackServer):
             "token_type": "Bearer",
             "expires_in": self.lasts_s,
             "refresh_token": "again-1",
+            **self.token_part,
         }
 
     def answer(self, message: JsonObject, headers: dict[str, str]) -> JsonObject | int:

@@ -9,8 +9,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from pydantic import AnyHttpUrl
+
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.cli.browser import WAIT_S, Callback, listening_callback
+from agent_tui.cli.output import complain
 from agent_tui.errors import UsageError
 from agent_tui.features.mcp.json_rpc import display_text
 from agent_tui.features.mcp.oauth import (
@@ -148,6 +151,7 @@ class _Dialog:
             client = context.client_info
             client.token_endpoint_auth_method = self._way_to_send_the_secret(context)
             await self._kept.set_client_info(client)
+            self._name_receiver(context, page)
         if self._scope:
             # A server that grants all of it need not repeat it (RFC 6749, section 5.1).
             metadata = context.client_metadata
@@ -155,6 +159,17 @@ class _Dialog:
             page = _with_scope(page, metadata.scope)
         self._state = dict(parse_qsl(urlsplit(page).query)).get("state", "")
         self._show(page)
+
+    def _name_receiver(self, context: "OAuthContext", page: str) -> None:
+        """Say where the secret goes if neither the server's address nor the page shows it."""
+        if not self._registration.secret or context.oauth_metadata is None:
+            return
+        receiver = _origin(str(context.oauth_metadata.token_endpoint))
+        if receiver not in (_origin(context.server_url), _origin(page)):
+            complain(
+                f"Your secret will be sent to {receiver}, which is neither the server's host nor "
+                "the page's. If you do not trust it, press Ctrl+C."
+            )
 
     def _way_to_send_the_secret(self, context: "OAuthContext") -> str:
         """Of the ways that the login server takes, ``Basic`` first (RFC 8414, section 2)."""
@@ -179,6 +194,12 @@ class _Dialog:
         return AuthorizationCodeResult(
             code=brought.get("code", ""), state=brought.get("state"), iss=brought.get("iss")
         )
+
+
+def _origin(url: str) -> str:
+    """The scheme, host and port of `url`, as browsers compare them."""
+    parts = urlsplit(str(AnyHttpUrl(url)))
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def _with_scope(page: str, scope: str) -> str:

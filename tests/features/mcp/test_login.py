@@ -172,6 +172,31 @@ async def test_a_server_that_registers_nobody_is_used_with_an_id_of_ones_own(
     assert far.grants[0].get("client_secret", "") == (secret if ways and secret else "")
 
 
+@pytest.mark.parametrize(
+    ("host", "secret", "is_named"),
+    [("localhost", "s3cret+1", True), ("127.0.0.1", "s3cret+1", False), ("localhost", "", False)],
+)
+async def test_a_host_that_gets_the_secret_unseen_is_named_before_the_page_opens(
+    tmp_path: Path, capsys, host, secret, is_named
+):
+    told: list[str] = []
+    browser = Browser()
+
+    def show(page: str) -> None:
+        told.append(capsys.readouterr().err)
+        browser.show(page)
+
+    with McpHttpServer() as far:
+        far.wants_login = True
+        far.token_base = f"http://me:x@{host}:{far.port}"
+        await log_in(far.url, tmp_path / "t.json", show, Registration("mine", secret))
+    (before_the_page,) = told
+    assert (
+        f"Your secret will be sent to http://localhost:{far.port}" in before_the_page
+    ) is is_named
+    assert bool(before_the_page) is is_named
+
+
 @pytest.mark.parametrize(("reads_pages", "client_id"), [(True, PAGE), (False, "client-1")])
 async def test_a_page_about_us_is_the_id_where_the_server_reads_pages(
     tmp_path: Path, reads_pages, client_id
