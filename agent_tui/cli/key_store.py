@@ -37,7 +37,7 @@ def read_key(variable: str) -> str:
     else:
         key = sys.stdin.readline().strip()
     if not key:
-        raise UsageError("No key given.")
+        raise UsageError("No key given.", f"Type it, pipe it in, or set {variable}.")
     if wrong := what_is_wrong_with(key):
         raise UsageError(f"Not a key: it {wrong}.")
     return key

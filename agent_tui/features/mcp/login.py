@@ -1,7 +1,6 @@
 """Logs in to an MCP server at an address: the user grants access in a browser."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -9,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from pydantic import AnyHttpUrl
+from pydantic import AnyHttpUrl, ValidationError
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.cli.browser import WAIT_S, Callback, listening_callback
@@ -78,6 +77,13 @@ def _in_words(error: BaseException, registration: Registration) -> UsageError:
 
     if isinstance(error, UsageError):
         return error
+    for cause in (error, error.__context__):
+        if isinstance(cause, ValidationError):
+            wrong = cause.errors()[0]
+            where = "".join(f"{part}: " for part in wrong["loc"])
+            return UsageError(
+                f"Login failed: the answer of the login server is not valid: {where}{wrong['msg']}."
+            )
     why = mask_secrets(str(error) or type(error).__name__, filter(None, (registration.secret,)))
     why = display_text(why, _MAX_REASON_CHARS)
     if isinstance(error, OAuthRegistrationError):
@@ -117,9 +123,6 @@ class _Dialog:
         import httpx2
         from mcp import Client
         from mcp.client.streamable_http import streamable_http_client
-
-        # It reports each error with what the server said; the user reads ours, without secrets.
-        logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)
 
         async def redirect(page: str) -> None:
             await self._open(page, provider)

@@ -6,6 +6,8 @@ these and the bridge import the SDK.
 
 import hashlib
 import json
+import logging
+import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 from pydantic import AnyUrl, BaseModel, JsonValue
 
 from agent_tui.atomic_files import replace_private_file
+from agent_tui.errors import UsageError
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import read_regular_file
 
@@ -24,6 +27,9 @@ if TYPE_CHECKING:  # takes a second to import, and the extra may be missing
     from mcp.client.auth.oauth2 import OAuthContext
     from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
+
+# The characters of an access token (RFC 6749, appendix A.12), without the space, which ends one.
+_TOKEN: Final = re.compile("[!-~]+")
 
 _Kept = TypeVar("_Kept", bound=BaseModel)
 
@@ -99,13 +105,22 @@ class TokenFile:
         self._write({**self._read(), "wanted_scope": wanted})
 
     async def get_tokens(self) -> "OAuthToken | None":
-        """The stored tokens; None if there are none."""
+        """The stored tokens; None if there are none that can be sent."""
         from mcp.shared.auth import OAuthToken
 
-        return self._load("tokens", OAuthToken)
+        kept = self._load("tokens", OAuthToken)
+        return kept if kept and _TOKEN.fullmatch(kept.access_token) else None
 
     async def set_tokens(self, tokens: "OAuthToken") -> None:
-        """Store new tokens."""
+        """Store new tokens.
+
+        Raises:
+            UsageError: They cannot be sent. An HTTP client would show them when it says so.
+        """
+        if not _TOKEN.fullmatch(tokens.access_token):
+            raise UsageError(
+                "The server gave a token that is empty or contains characters that no token has."
+            )
         values = tokens.model_dump(mode="json", exclude_none=True)
         lasts = values.get("expires_in")
         ends = time.time() + lasts if isinstance(lasts, int | float) else None
@@ -185,6 +200,8 @@ def oauth_provider(
     from mcp.client.auth import OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
 
+    # It reports each error with what the server said, perhaps a token; the user reads our words.
+    logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)
     metadata = OAuthClientMetadata(
         client_name="agent-tui",
         redirect_uris=[AnyUrl(redirect_uri)],

@@ -147,10 +147,16 @@ async def running_process(
 
 
 def bridge_environ(name: str, url: str, headers: Mapping[str, str]) -> dict[str, str]:
-    """The environment that tells the bridge its server; arguments would be visible to all users."""
+    """The environment that tells the bridge its server; arguments would be visible to all users.
+
+    Raises:
+        ToolError: A header cannot be sent. An HTTP client would show its value when it says so.
+    """
     variables = {"AGENT_TUI_MCP_NAME": name, "AGENT_TUI_MCP_URL": url}
-    for number, (name, value) in enumerate(headers.items()):
-        variables[f"AGENT_TUI_MCP_HEADER_{number}"] = f"{name}: {value}"
+    for number, (header, value) in enumerate(headers.items()):
+        if not value.isprintable():
+            raise ToolError(f"The header {header} for {name} contains control characters.")
+        variables[f"AGENT_TUI_MCP_HEADER_{number}"] = f"{header}: {value}"
     return variables
 
 

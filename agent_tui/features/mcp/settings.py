@@ -25,6 +25,13 @@ def _variable(text: str) -> str:
     return text
 
 
+def _client_id(text: str) -> str:
+    """Accept the characters of a client's id (RFC 6749, appendix A.1)."""
+    if not (text.isascii() and text.isprintable()):
+        raise ValueError("only printable ASCII characters")
+    return text
+
+
 def _page(text: str) -> str:
     """Accept an address that can be a client's id (Client ID Metadata Document, section 3)."""
     if text and (urlsplit(text).scheme != "https" or urlsplit(text).path in ("", "/")):
@@ -55,7 +62,7 @@ class McpServerSettings(SettingsSection):
         default_factory=dict,
         description="HTTP header -> name of the environment variable with its value",
     )
-    client_id: str = Field(
+    client_id: Annotated[str, AfterValidator(_client_id)] = Field(
         default="", description="Id that the server gave agent-tui, if you registered it there"
     )
     client_secret_env: Annotated[str, AfterValidator(_variable)] = Field(

@@ -55,7 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
         metavar="NAME=VALUE",
         help="environment variable; repeatable",
     )
-    adding.add_argument("--url", default="", help="URL of the server, instead of a command")
+    adding.add_argument("--url", type=_filled, help="URL of the server, instead of a command")
     adding.add_argument(
         "--header",
         action="append",
@@ -65,11 +65,11 @@ def build_parser() -> argparse.ArgumentParser:
         help="HTTP header and the environment variable that holds its value; repeatable",
     )
     adding.add_argument(
-        "--client-id", default="", metavar="ID", help="id of agent-tui, registered there by you"
+        "--client-id", type=_filled, metavar="ID", help="id of agent-tui, registered there by you"
     )
     adding.add_argument(
         "--client-secret",
-        default="",
+        type=_filled,
         metavar="VARIABLE",
         help="environment variable that holds the secret of that id",
     )
@@ -161,7 +161,7 @@ def _add(arguments: argparse.Namespace) -> None:
     name = cast(str, arguments.name)
     if why := name_problem(name):
         raise UsageError(f"{name!r} cannot be the name of a server: {why}.")
-    command, url = cast("list[str]", arguments.command), cast(str, arguments.url)
+    command, url = cast("list[str]", arguments.command), cast("str | None", arguments.url)
     if not url and len(command) == 1 and command[0].startswith(("http://", "https://")):
         command, url = [], command[0]
     settings: JsonObject = {"url": url} if url else {}
@@ -174,13 +174,13 @@ def _add(arguments: argparse.Namespace) -> None:
     if headers := _pairs(arguments.headers, "--header"):
         settings["headers_env"] = dict(headers)
     own: JsonObject = {
-        "client_id": cast(str, arguments.client_id),
-        "client_secret_env": cast(str, arguments.client_secret),
+        "client_id": cast("str | None", arguments.client_id),
+        "client_secret_env": cast("str | None", arguments.client_secret),
         "callback_port": cast(int, arguments.callback_port),
     }
     settings |= {key: value for key, value in own.items() if value}
-    given = (arguments.client_id, arguments.client_secret)
-    if any(has_key(text) for text in (*command, url, *env.values(), *headers.values(), *given)):
+    given = filter(None, (url, arguments.client_id, arguments.client_secret))
+    if any(has_key(text) for text in (*command, *env.values(), *headers.values(), *given)):
         raise UsageError(
             "This looks like a key. Keys do not belong in config.toml.",
             "Put it in a variable: --env 'TOKEN=${TOKEN}', or --header Authorization=VARIABLE.",
@@ -259,6 +259,13 @@ def _decide(name: str, *, is_allowed: bool) -> None:
         f"No trusted project here has an MCP server {name!r}.",
         "See agent-tui mcp list and agent-tui trust list.",
     )
+
+
+def _filled(text: str) -> str:
+    """The value of an option, which a variable that isn't set in the shell leaves empty."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("it is empty")
+    return text
 
 
 def _pairs(given: Sequence[str], option: str) -> Mapping[str, str]:

@@ -196,3 +196,9 @@ async def test_a_connection_that_is_lost_fails_the_call_and_is_tried_again_once(
     again, failed = stage.told
     assert again == f"MCP server srv: it exited with code 1: {why}; restarting it."
     assert failed == f"MCP server srv: {why}. To try again: /mcp restart srv."
+
+
+def test_a_header_that_cannot_be_sent_is_refused_and_not_shown():
+    with pytest.raises(ToolError, match="header Authorization for far") as told:
+        bridge_environ("far", "https://x.invalid", {"Authorization": "Bearer s3cret\nX: 1"})
+    assert "s3cret" not in str(told.value)

@@ -267,6 +267,64 @@ async def test_the_servers_no_is_said_and_the_older_login_kept(tmp_path: Path):
         assert tokens.read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "token", ["s3cret\nX-Evil: 1", "s3cret token", "s3cr\u00e9t", "", "s3cret\x7f"]
+)
+async def test_a_token_that_cannot_be_sent_is_refused_and_not_shown(tmp_path: Path, token):
+    with McpHttpServer() as far:
+        far.wants_login, far.new_token = True, token
+        with pytest.raises(UsageError, match="characters that no token has") as told:
+            await log_in(far.url, tmp_path / "t.json", allowing())
+    assert "cr" not in str(told.value).partition("characters")[2]
+    assert not (tmp_path / "t.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("stored", "renewed", "said"),
+    [
+        ("s3cret\nX-Evil: 1", "token-2", "mcp login srv"),
+        ("token-1", "s3cret\nX-Evil: 1", "characters that no token has"),
+        ("token-1", {"s3cret": 1}, "mcp login srv"),
+    ],
+)
+async def test_a_token_that_cannot_be_sent_is_in_no_notice_and_no_log(
+    stage,
+    stored,
+    renewed,
+    said,  # noqa: F811
+):
+    with McpHttpServer() as far:
+        far.wants_login = True
+        tokens = token_file(stage.folder / "tokens", "srv", far.url)
+        await log_in(far.url, tokens, allowing())
+        kept = json.loads(tokens.read_text())
+        kept["tokens"]["access_token"] = stored
+        tokens.write_text(json.dumps(kept))
+        far.token_part = {"access_token": renewed}
+        stage.add(argv=(), url=far.url)
+        await stage.take_up()
+        (server,) = stage.hub.servers
+        assert said in server.why
+        await stage.hub.aclose()
+    log = stage.log_path.read_text() if stage.log_path.exists() else ""
+    assert "s3cret" not in server.why + repr(stage.told) + log
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ({"token_type": "mac"}, "token_type: Input should be 'Bearer'"),
+        ({"access_token": {"s3cret": 1}}, "access_token: Input should be a valid string"),
+    ],
+)
+async def test_an_answer_without_a_token_is_said_in_one_sentence(tmp_path: Path, part, said):
+    with McpHttpServer() as far:
+        far.wants_login, far.token_part = True, part
+        with pytest.raises(UsageError) as told:
+            await log_in(far.url, tmp_path / "t.json", allowing())
+    assert str(told.value) == f"Login failed: the answer of the login server is not valid: {said}."
+
+
 async def test_no_secret_is_in_what_is_said_of_a_login_that_fails(tmp_path: Path, caplog):
     with McpHttpServer() as far:
         far.wants_login, far.registers, far.echoes = True, False, True

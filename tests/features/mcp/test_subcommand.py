@@ -72,12 +72,23 @@ def test_a_server_is_named_listed_and_taken_out(folders, capsys):
         (["--env", "A=sk-0123456789abcdefghij", "x", "--", "y"], "looks like a key"),
         (["--client-id", "1.2", "x", "--", "y"], "only with a url: client_id"),
         (["--client-secret", "SECRET", "x", "https://y.invalid"], "only with a client_id"),
+        (["--client-id", "1\n2", "x", "https://y.invalid"], "client_id: only printable ASCII"),
+        (["--client-id", "1\u00e9", "x", "https://y.invalid"], "client_id: only printable ASCII"),
         (["--callback-port", "70000", "x", "https://y.invalid"], "callback_port: Input should"),
     ],
 )
 def test_what_cannot_be_a_server_is_refused_and_nothing_written(folders, capsys, argv, said):
     assert run(["mcp", "add", *argv]) == 2
     assert said in capsys.readouterr().err
+    assert not (folders / "config" / "config.toml").exists()
+
+
+@pytest.mark.parametrize("option", ["--client-id", "--client-secret", "--url"])
+@pytest.mark.parametrize("value", ["", " "])
+def test_an_option_without_a_value_is_not_left_out(folders, capsys, option, value):
+    with pytest.raises(SystemExit, match="2"):
+        run(["mcp", "add", option, value, "x", "https://y.invalid"])
+    assert f"{option}: it is empty" in capsys.readouterr().err
     assert not (folders / "config" / "config.toml").exists()
 
 
@@ -157,6 +168,14 @@ def test_one_logs_in_with_an_id_and_a_secret_that_no_file_of_settings_holds(
     assert browser.asked[0]["client_id"] == "1.2"
     assert "s3cret-of-mine" not in "".join(capsys.readouterr())
     assert "s3cret-of-mine" not in (folders / "config" / "config.toml").read_text()
+
+
+def test_a_secret_that_is_missing_is_named_by_its_variable(folders, capsys, monkeypatch):
+    own = ["--client-id", "1.2", "--client-secret", "CHAT_SECRET"]
+    assert run(["mcp", "add", *own, "chat", "https://x.invalid"]) == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert run(["mcp", "login", "chat"]) == 2
+    assert "CHAT_SECRET" in capsys.readouterr().err
 
 
 def test_a_projects_server_gets_the_page_alone(folders, monkeypatch):
