@@ -23,7 +23,7 @@ WAIT_S: Final = 300.0
 _MAX_REQUEST_BYTES = 16_000
 _MAX_LINE_BYTES = 4_096
 _RECEIVED = (HTTPStatus.OK, b"agent-tui received the answer. You can close this page.\n")
-_REFUSED = (HTTPStatus.BAD_REQUEST, b"This is not the answer that agent-tui still waits for.\n")
+_REFUSED = (HTTPStatus.BAD_REQUEST, b"This is not the answer. agent-tui still waits for it.\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -286,12 +286,13 @@ async def test_a_token_that_cannot_be_sent_is_refused_and_not_shown(tmp_path: Pa
         ("token-1", "s3cret\nX-Evil: 1", "characters that no token has"),
         ("token-1", {"s3cret": 1}, "mcp login srv"),
     ],
+    ids=["stored", "renewed", "no text"],
 )
 async def test_a_token_that_cannot_be_sent_is_in_no_notice_and_no_log(
-    stage,
+    stage,  # noqa: F811
     stored,
     renewed,
-    said,  # noqa: F811
+    said,
 ):
     with McpHttpServer() as far:
         far.wants_login = True
