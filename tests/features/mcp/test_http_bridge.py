@@ -27,7 +27,8 @@ def asked(request_id: int, method: str, **params: object) -> bytes:
 
 
 async def test_without_the_sdk_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "mcp", None)
+    for name in ("mcp", "mcp.client.streamable_http"):  # another test may have imported it
+        monkeypatch.setitem(sys.modules, name, None)
     lines, said = asyncio.StreamReader(), []
     lines.feed_data(asked(1, "initialize"))
     lines.feed_eof()
