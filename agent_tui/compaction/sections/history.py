@@ -22,7 +22,7 @@ from agent_tui.omissions import IMAGE_MARK, SENTENCE_END, one_line, shorten_midd
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.outputs import read_outputs
-from agent_tui.sessions.replay.notes import STOPPED_MARK, find_stopped
+from agent_tui.sessions.replay.stopped import STOPPED_MARK, find_stopped
 
 
 @dataclass(frozen=True, slots=True)

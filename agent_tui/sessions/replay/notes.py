@@ -15,7 +15,6 @@ from agent_tui.messages import (
     ToolResultMessage,
     TurnFacts,
     Usage,
-    UserMessage,
 )
 from agent_tui.safe_paths import path_from
 from agent_tui.sessions.entries import (
@@ -134,9 +133,6 @@ def note_to_model(text: str, files: Sequence[str] = ()) -> CustomMessageEntry:
 
 _STOPPED = "turn_stopped"
 _CONTINUED = "turn_continued"
-STOPPED_MARK = "[stopped by the user]"
-"""Behind a message whose turn the user stopped, where the model or the user reads it later."""
-
 _STOP_TEXT = "(The user stopped this turn here.)"
 _CONTINUE_TEXT = "(The user asks you to continue the stopped turn.)"
 
@@ -156,27 +152,14 @@ def continue_entry(path: Sequence[Entry]) -> CustomMessageEntry | None:
     return None
 
 
+def is_continuation(entry: Entry) -> bool:
+    """Whether `entry` records that the user continued a stopped turn."""
+    return isinstance(entry, CustomMessageEntry) and entry.custom_type == _CONTINUED
+
+
 def is_stop(entry: Entry) -> bool:
     """Whether `entry` records that the user stopped a turn."""
     return isinstance(entry, CustomMessageEntry) and entry.custom_type == _STOPPED
-
-
-def find_stopped(path: Iterable[Entry]) -> frozenset[str]:
-    """Ids of the user's messages whose turns were stopped and not continued."""
-    stopped, asked = set[str](), ""
-    for entry in path:
-        match entry:
-            case MessageEntry(message=UserMessage()):
-                asked = entry.id
-            case MessageEntry(message=AssistantMessage(stop_reason="stop")):
-                asked = ""  # a later turn without a message, as for an ended job
-            case CustomMessageEntry(custom_type=kind) if asked and kind == _STOPPED:
-                stopped.add(asked)
-            case CustomMessageEntry(custom_type=kind) if kind == _CONTINUED:
-                stopped.discard(asked)
-            case _:
-                pass
-    return frozenset(stopped)
 
 
 JOBS_ENDED = "jobs_ended"
