@@ -12,7 +12,7 @@ from agent_tui.commands.core.front import Level
 from agent_tui.commands.event_lines import event_line, limit_wait_reason, warning_text
 from agent_tui.drafts.draft import Draft
 from agent_tui.messages import Todo, ToolResultMessage, UserMessage
-from agent_tui.sessions.entries import MessageEntry
+from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.lineage.joined import entries_kept_behind
 from agent_tui.sessions.replay.notes import end_of_job_line
 from agent_tui.sessions.replay.pins import pin_line
@@ -250,7 +250,8 @@ class EventView:
     def redraw(self) -> None:
         """Rebuild the chat from the session; shows the greeting if that is empty."""
         log = self._runtime.conversation.log
-        blocks = blocks_of(log.path_entries(), self._runtime.parts)
+        path = log.path_entries()
+        blocks = blocks_of(path, self._runtime.parts)
         self.widgets.transcript.load(blocks or [welcome_block(self._options)])
         if not blocks:
             self.status.greet()
@@ -259,7 +260,7 @@ class EventView:
         for standing in filter(None, (part.standing() for part in self._runtime.parts)):
             self.show(standing)
         self._plan = tuple(self._runtime.conversation.todos)
-        self.widgets.plan.show(self._plan)
+        self.widgets.plan.take_up(self._plan, is_followed=_has_new_plan(path))
         self.widgets.cold.look()
         self.status.refresh()
 
@@ -525,3 +526,16 @@ class EventView:
                 pass
             case _:
                 assert_never(event.outcome)
+
+
+def _has_new_plan(path: Sequence[Entry]) -> bool:
+    """Whether the last turn on `path` changed the plan."""
+    for entry in reversed(path):
+        match entry:
+            case MessageEntry(message=UserMessage()):
+                return False
+            case MessageEntry(message=ToolResultMessage(details={"todos": list()})):
+                return True
+            case _:
+                pass
+    return False

@@ -34,3 +34,10 @@ def test_a_prompt_file_that_cannot_be_used_is_named_instead_of_the_command_in_it
     registry = CommandRegistry([review])
     registry.use_found([], [UnusableFile("~/review.md", "is binary, not text", "review")])
     assert registry.read("/review") == UnknownCommand("~/review.md is binary, not text.")
+
+
+def test_a_file_of_an_untrusted_folder_is_named_and_takes_no_place():
+    registry = CommandRegistry([review])
+    registry.use_found([], find_withheld=[lambda name: UnusableFile("x.md", "is ignored", name)])
+    assert registry.find("review") is review
+    assert registry.read("/ship it") == UnknownCommand("x.md is ignored.")

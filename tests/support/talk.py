@@ -21,13 +21,13 @@ from agent_tui.messages import (
     Usage,
     UserMessage,
 )
-from agent_tui.sessions.entries import CompactionEntry, Entry, MessageEntry
+from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.outputs import action_of
 
 START_MS = 1_700_000_000_000
 MODEL = "scripted/one"
 
-EntryT = TypeVar("EntryT", MessageEntry, CompactionEntry)
+EntryT = TypeVar("EntryT", MessageEntry, CompactionEntry, CustomMessageEntry)
 
 
 def iso(ms: int) -> str:

@@ -20,6 +20,7 @@ from agent_tui.events import ReplyAwaited, TextDelta, ToolFinished, ToolStarted
 from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import ToolCall, ToolResultMessage, UserMessage
 from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
+from agent_tui.sessions.entries import MessageEntry
 from agent_tui.ui.app import AgentApp
 from agent_tui.ui.chat.lines_above_prompt import activity_text
 from agent_tui.ui.controller import Controller
@@ -331,6 +332,32 @@ async def test_a_plan_that_a_turn_left_unchanged_is_not_shown_again(tmp_path: Pa
             shown.append(ui.plan.display)
             await ui.finish()
         assert shown == [True, True, False]
+
+
+async def test_a_plan_of_an_older_turn_is_not_shown_after_going_back_to_it(tmp_path: Path):
+    older = Reply(tool_calls=(call("c0", "todo", todos=[{"text": "one"}]),))
+    newer = Reply(tool_calls=(call("c1", "todo", todos=[{"text": "two"}]),))
+    script = (
+        older,
+        Reply(text="A."),
+        Reply(text="B."),
+        newer,
+        Reply(text="C."),
+        held("D."),
+        held("E."),
+    )
+    async with running_app(tmp_path, *script) as ui:
+        for text in ("go", "go on", "and then two"):
+            await ui.send(text)
+        entries = ui.runtime.conversation.log.path_entries()
+        said = {e.message.text: e.id for e in entries if isinstance(e, MessageEntry)}
+        for leaf, is_shown in ((said["B."], False), (said["A."], True)):
+            ui.runtime.sessions.branch_to(leaf)
+            for event in ui.runtime.sessions.branch_events("", 0):
+                ui.app.controller.front.show_events((event,))
+            await ui.send("again")
+            assert ui.plan.display is is_shown
+            await ui.finish()
 
 
 async def test_the_click_that_focuses_the_terminal_answers_nothing(tmp_path: Path):

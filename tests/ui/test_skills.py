@@ -111,3 +111,20 @@ async def test_a_pasted_log_loads_no_skill_also_behind_a_command(tmp_path: Path)
         assert [message.typed for message in ui.user_messages] == [("What is this?",), ("/review",)]
         assert [notice for notice in ui.notices if "release in use" in notice] == []
         assert any("review in use" in notice for notice in ui.notices)
+
+
+async def test_a_skill_is_a_command_as_soon_as_its_folder_is_trusted(tmp_path: Path):
+    skill(tmp_path, "haiku", "Write one")
+    stage = Stage(tmp_path, is_trusted=False)
+    runtime = stage.runtime([Reply(text="Leaves fall.")])
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        await ui.send("/haiku about cats")
+        file = ".agents/skills/haiku/SKILL.md"
+        said = f"{file} is ignored: the folder is not trusted. /trust changes that."
+        await ui.until(lambda: ui.toasts == [said])
+        assert ui.text == "/haiku about cats"
+        stage.trust.decide(ui.workspace, "trusted")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.answers == ["Leaves fall."])
+        assert ui.sent == ["/haiku about cats"]
+        assert ui.text == ""

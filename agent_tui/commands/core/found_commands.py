@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import CommandServices
-from agent_tui.commands.core.registry import CommandRegistry, UnusableFile
+from agent_tui.commands.core.registry import CommandRegistry, FindWithheld, UnusableFile
 from agent_tui.feature import load_object, own_features
 
 if TYPE_CHECKING:  # the conversation loads after the first paint
@@ -16,10 +16,11 @@ if TYPE_CHECKING:  # the conversation loads after the first paint
 
 @dataclass(frozen=True, slots=True)
 class FoundCommands:
-    """The commands in force, and the files that make none."""
+    """The commands in force, the files that make none, and what looks in untrusted folders."""
 
     commands: tuple[Command, ...] = ()
     unusable: tuple[UnusableFile, ...] = ()
+    find_withheld: FindWithheld | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ class CommandFinders:
             return False
         self._found = found
         self._registry.use_found(
-            chain(*(one.commands for one in found)), chain(*(one.unusable for one in found))
+            chain(*(one.commands for one in found)),
+            chain(*(one.unusable for one in found)),
+            (one.find_withheld for one in found if one.find_withheld is not None),
         )
         return True

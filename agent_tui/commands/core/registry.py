@@ -2,8 +2,9 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.front import Front
@@ -69,6 +70,10 @@ class UnusableFile:
     name: str = ""
 
 
+FindWithheld: TypeAlias = Callable[[str], UnusableFile | None]
+"""Returns the file that would be the command of that name if its folder was trusted."""
+
+
 class CommandRegistry:
     """All commands by name and alias, in the order shown: the program's own, then others."""
 
@@ -77,6 +82,7 @@ class CommandRegistry:
         self._commands = self._own
         self._by_name = _names(self._own)
         self.unusable: tuple[UnusableFile, ...] = ()
+        self._find_withheld: tuple[FindWithheld, ...] = ()
 
     @property
     def commands(self) -> tuple[Command, ...]:
@@ -88,9 +94,15 @@ class CommandRegistry:
         """Names and aliases of the commands that no prompt file replaces."""
         return frozenset(_names(one for one in self._own if not one.gives_way))
 
-    def use_found(self, commands: Iterable[Command], unusable: Iterable[UnusableFile] = ()) -> None:
+    def use_found(
+        self,
+        commands: Iterable[Command],
+        unusable: Iterable[UnusableFile] = (),
+        find_withheld: Iterable[FindWithheld] = (),
+    ) -> None:
         """Set the `commands` that finders of features found, replacing earlier ones."""
         self.unusable = tuple(unusable)
+        self._find_withheld = tuple(find_withheld)
         added = tuple(commands)
         names = {entry.name for entry in added} | {file.name for file in self.unusable}
         kept = [one for one in self._own if not (one.gives_way and one.name in names)]
@@ -117,7 +129,8 @@ class CommandRegistry:
         return read.why if isinstance(read, UnknownCommand) else ""
 
     def _why_unknown(self, name: str) -> str:
-        for file in self.unusable:
+        files = (*self.unusable, *filter(None, (find(name) for find in self._find_withheld)))
+        for file in files:
             if file.name == name:
                 return f"{file.shown} {file.why}."
         begun = sorted((known for known in self._by_name if known.startswith(name)), key=len)

@@ -190,4 +190,5 @@ def _told(event: Said, text: str, block: str, counter: TokenCounter) -> tuple[in
     opening = re.escape(text[:_OPENING_CHARS])
     number = re.search(rf"^\((\d+)\) {opening}{end}", block, re.MULTILINE)
     tokens = 0 if text in block else counter.count_text(text)
-    return int(number[1]) if number else 0, one_line(event.text, _OPENING_CHARS), tokens
+    opening = one_line(event.text, _OPENING_CHARS) + event.mark
+    return int(number[1]) if number else 0, opening, tokens

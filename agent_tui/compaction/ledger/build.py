@@ -31,6 +31,7 @@ def build_ledger(
     path, earlier = tuple(entries), previous or Ledger()
     events = read_history(path)
     said = [event for event in events if isinstance(event, Said)]
+    unmarked = {form for event in said if event.is_stopped for form in event.forms}
     rules = [rule for event in said for rule in find_rules(event.own_words)]
     listed = (entry.details for entry in path if isinstance(entry, CompactionEntry))
     steps = (
@@ -42,7 +43,10 @@ def build_ledger(
     todos = _open_todos(path)
     return Ledger(
         user_messages=_within(
-            _newest_first([event.recorded for event in said], earlier.user_messages),
+            _newest_first(
+                [event.recorded for event in said],
+                [text for text in earlier.user_messages if text not in unmarked],
+            ),
             MAX_USER_MESSAGES_CHARS,
         ),
         pinned=fit_pins(_newest_first(rules, earlier.pinned)),

@@ -246,7 +246,7 @@ def _all_said(
         if isinstance(event, Said):
             spoken.pop(event.told, None)
             spoken[event.told] = event
-    known = {form for event in spoken.values() for form in (event.text, event.recorded)}
+    known = {form for event in spoken.values() for form in event.forms}
     for text in reversed(ledger.user_messages):
         if text not in known:
             yield earlier.said.get(_digest(text), ""), text

@@ -22,6 +22,7 @@ from agent_tui.omissions import IMAGE_MARK, SENTENCE_END, one_line, shorten_midd
 from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.entries import Entry, MessageEntry
 from agent_tui.sessions.outputs import read_outputs
+from agent_tui.sessions.replay.stopped import STOPPED_MARK, find_stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +33,35 @@ class Said:
     `question` is what a short message answers: the numbered proposals that it names, or else the
     question at the end of the reply before it; empty if it answers none.
     `typed` are the typed parts of a message with pastes; empty without pastes.
+    `is_stopped`: the user stopped the turn and did not continue it.
     """
 
     entry_id: str
     text: str
     question: str = ""
     typed: tuple[str, ...] = ()
+    is_stopped: bool = False
 
     @property
     def told(self) -> str:
-        """The text with the question it answers."""
-        return with_question(self.text, self.question)
+        """The text with the question it answers, and a mark if its turn was stopped."""
+        return with_question(self.text, self.question) + self.mark
+
+    @property
+    def mark(self) -> str:
+        """What follows the text if its turn was stopped; else empty."""
+        return f" {STOPPED_MARK}" if self.is_stopped else ""
 
     @property
     def recorded(self) -> str:
         """The same as a ledger keeps it, at most `MAX_RECORDED_CHARS` long."""
         return as_recorded(self.told, self.typed)
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """How a ledger may have it, also one that was written before its turn was stopped."""
+        before = as_recorded(with_question(self.text, self.question), self.typed)
+        return (self.text, before, self.recorded)
 
     @property
     def own_words(self) -> str:
@@ -161,6 +175,7 @@ def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
     """The events of `path` in order, without those hidden from the model."""
     messages = (entry for entry in path if isinstance(entry, MessageEntry))
     entries = _results_after_their_calls(e for e in messages if not _is_hidden(e.message))
+    stopped = find_stopped(path)
     outputs = read_outputs([entry.message for entry in entries])
     events: list[HistoryEvent] = []
     for entry, output in zip(entries, outputs, strict=True):
@@ -172,7 +187,8 @@ def read_history(path: Sequence[Entry]) -> tuple[HistoryEvent, ...]:
             if text := "\n".join((written, *(IMAGE_MARK for _ in entry.message.images))).strip():
                 named = " ".join(_proposals_named(text, _proposals_before(events)))
                 question = named or ("" if _asks(text) else _question_before(text, events))
-                events.append(Said(entry.id, text, question, entry.message.typed or ()))
+                typed, is_stopped = entry.message.typed or (), entry.id in stopped
+                events.append(Said(entry.id, text, question, typed, is_stopped))
             events += [
                 Done(entry.id, _read(file)) for file in find_attached_files(entry.message.text)
             ]

@@ -37,8 +37,16 @@ class PromptFileFinder:
         self._tell_of([one for one in found.left_out if one not in self._told])
         return FoundCommands(
             tuple(map(self._command, found.files)),
-            tuple(UnusableFile(self._path_text(one), one.why, one.name) for one in found.left_out),
+            tuple(map(self._unusable, found.left_out)),
+            self._find_withheld,
         )
+
+    def _find_withheld(self, name: str) -> UnusableFile | None:
+        withheld = self._library.find_withheld(name, self._host.runtime.conversation.cwd)
+        return None if withheld is None else self._unusable(withheld)
+
+    def _unusable(self, one: LeftOut) -> UnusableFile:
+        return UnusableFile(self._path_text(one), one.why, one.name)
 
     def _tell_of(self, news: Sequence[LeftOut]) -> None:
         self._told.update(news)

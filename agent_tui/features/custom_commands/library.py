@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from agent_tui.agent.prompt.mentions import find_mentions
 from agent_tui.agent.prompt.prompt_files import (
+    SKILL_FILE,
     PromptFileError,
     find_skills,
     read_prompt_bytes,
@@ -19,8 +20,9 @@ from agent_tui.features.custom_commands.prompt_text import (
     expand_prompt,
     parse_prompt_file,
 )
-from agent_tui.permissions.project_files import COMMANDS_FOLDERS, project_folders
+from agent_tui.permissions.project_files import COMMANDS_FOLDERS, SKILLS_FOLDERS, project_folders
 from agent_tui.permissions.trust import NOT_TRUSTED, FolderTrust
+from agent_tui.safe_paths import is_file
 from agent_tui.tools.files.protected import is_secret_name
 
 PromptSource: TypeAlias = Literal["user", "project"]
@@ -33,6 +35,7 @@ MAX_DEPTH = 4
 """Deepest nesting of folders: ``/a:b:c:d``."""
 
 _SUFFIX = ".md"
+_WITHHELD = f"is ignored: {NOT_TRUSTED}. /trust changes that"
 _NAME_PART = re.compile(r"\w[\w-]*")
 
 
@@ -141,6 +144,21 @@ class PromptLibrary:
         self._known = search.seen
         by_name = sorted(search.files.values(), key=lambda file: (file.source, file.name))
         return FoundPrompts(tuple(by_name), tuple(search.left_out))
+
+    def find_withheld(self, name: str, cwd: Path) -> LeftOut | None:
+        """The file that would be the command `name` in `cwd` if its folder was trusted.
+
+        Folders are not listed and files not read: only paths with that name are looked at.
+        """
+        inner = f"{name.replace(':', '/')}{_SUFFIX}"
+        kinds = {folder: inner for folder in COMMANDS_FOLDERS}
+        kinds |= {folder: f"{name}/{SKILL_FILE}" for folder in SKILLS_FOLDERS}
+        for project in reversed(project_folders(cwd)):
+            for kind, file in kinds.items():
+                is_trusted = self._trust.state_of(project / kind) == "trusted"
+                if not is_trusted and is_file(project / kind / file):
+                    return LeftOut(project / kind / file, _WITHHELD, name)
+        return None
 
     def message(self, name: str, argument: str, cwd: Path) -> str | None:
         """The message for ``/name argument`` in `cwd`; None if no file makes that command.

@@ -37,7 +37,7 @@ from agent_tui.sessions.replay.changes import (
     is_undo_mark,
     report_of,
 )
-from agent_tui.sessions.replay.notes import jobs_in
+from agent_tui.sessions.replay.notes import is_stop, jobs_in
 from agent_tui.sessions.replay.pins import pin_line, pin_of
 from agent_tui.sessions.replay.scope_entries import (
     ScopeEnter,
@@ -170,7 +170,7 @@ def blocks_of(entry: Entry) -> Iterator[Block]:
 def _note_of(entry: CustomMessageEntry) -> str:
     if pin := pin_of(entry):
         return pin_line(pin)
-    return entry.text if jobs_in(entry) else ""
+    return entry.text if jobs_in(entry) or is_stop(entry) else ""
 
 
 def _scope_blocks(mark: ScopeMark) -> Iterator[Block]:

@@ -132,6 +132,7 @@ def note_to_model(text: str, files: Sequence[str] = ()) -> CustomMessageEntry:
 
 
 _STOPPED = "turn_stopped"
+_CONTINUED = "turn_continued"
 _STOP_TEXT = "(The user stopped this turn here.)"
 _CONTINUE_TEXT = "(The user asks you to continue the stopped turn.)"
 
@@ -144,13 +145,21 @@ def stop_entry() -> CustomMessageEntry:
 def continue_entry(path: Sequence[Entry]) -> CustomMessageEntry | None:
     """The entry that tells the model to continue; None unless `path` ends in a stopped turn."""
     for entry in reversed(path):
-        if isinstance(entry, CustomMessageEntry) and entry.custom_type == _STOPPED:
-            return CustomMessageEntry(
-                custom_type="turn_continued", content=_CONTINUE_TEXT, display=False
-            )
+        if is_stop(entry):
+            return CustomMessageEntry(custom_type=_CONTINUED, content=_CONTINUE_TEXT, display=False)
         if isinstance(entry, MessageEntry):
             break
     return None
+
+
+def is_continuation(entry: Entry) -> bool:
+    """Whether `entry` records that the user continued a stopped turn."""
+    return isinstance(entry, CustomMessageEntry) and entry.custom_type == _CONTINUED
+
+
+def is_stop(entry: Entry) -> bool:
+    """Whether `entry` records that the user stopped a turn."""
+    return isinstance(entry, CustomMessageEntry) and entry.custom_type == _STOPPED
 
 
 JOBS_ENDED = "jobs_ended"

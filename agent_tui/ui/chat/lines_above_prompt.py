@@ -404,6 +404,11 @@ class PlanView(Widget):
         self._todos = todos
         self._redraw_plan()
 
+    def take_up(self, todos: tuple[Todo, ...], *, is_followed: bool) -> None:
+        """Take the plan of the branch that is opened; `is_followed`: its last turn changed it."""
+        self._todos, self._is_followed, self._is_changed = todos, is_followed, False
+        self._redraw_plan()
+
     def end_turn(self) -> None:
         """A turn ended: the next one shows the plan if this one changed it."""
         self._is_followed, self._is_changed = self._is_changed, False

@@ -333,12 +333,23 @@ class Prompt(Vertical):
         if draft.is_empty:
             self._take_offered()
             return
-        sources = self._sources
-        if sources is not None and (reason := sources.registry.refusal(draft.text)):
-            self._refuse(reason)
+        if self._sources is not None and self._sources.registry.refusal(draft.text):
+            find = self._send_if_found(draft, self.area.text, self._sources)
+            self.run_worker(find, group="unknown", exclusive=True)
             return
+        self._submit(draft)
+
+    def _submit(self, draft: Draft) -> None:
         self.clear()
         self.post_message(self.Submitted(draft))
+
+    async def _send_if_found(self, draft: Draft, text: str, sources: "PromptSources") -> None:
+        """Send a `draft` with an unknown command if it is found now, and `text` is unchanged."""
+        await sources.look_for_commands()
+        if reason := sources.registry.refusal(draft.text):
+            self._refuse(reason)
+        elif self.area.text == text:
+            self._submit(draft)
 
     def _take_offered(self) -> bool:
         """Put the offered text into the empty prompt; false if there is none."""

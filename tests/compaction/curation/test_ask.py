@@ -18,6 +18,7 @@ from agent_tui.compaction.summary.templates import STRUCTURED
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import JsonObject, ToolCall, ToolDetails
 from agent_tui.providers.base import ModelRef
+from agent_tui.sessions.replay.notes import stop_entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import numbered
 from tests.support.talk import Talk
@@ -118,6 +119,18 @@ def test_a_refusal_is_told_with_the_number_under_which_it_stays() -> None:
     for number in range(40):
         talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
     assert re.search(r'; \(\d+\) "refused edit of ', ask_of(talk, 10_000).text)
+
+
+def test_a_message_whose_turn_was_stopped_is_marked() -> None:
+    talk = a_talk()
+    talk.user("Delete the build folder.")
+    talk.reply("I will", stop="aborted")
+    talk.put(stop_entry())
+    talk.user("List the tests.")
+    for number in range(40):
+        talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
+    said = ask_of(talk, 10_000).text
+    assert '"Delete the build folder. [stopped by the user]"' in said
 
 
 def test_the_newest_messages_say_what_of_them_stays_whole() -> None:

@@ -33,6 +33,7 @@ from agent_tui.compaction.sections.files import choose_files
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, JsonObject
 from agent_tui.sessions.entries import Entry, Handover, Ledger, RepositoryState
+from agent_tui.sessions.replay.notes import continue_entry, stop_entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import request_for
 from tests.compaction.sections.scene import FOLDERS, begun, numbered, run
@@ -92,6 +93,29 @@ def made(record: WorkRecord, room: int, counter: TokenCounter) -> Sections:
     """All sections, the files among them."""
     sections = make_sections(record, room, counter)
     return sections.with_files(choose_files(record.files, int(FILES_SHARE * room), counter))
+
+
+@pytest.mark.parametrize("is_continued", [False, True])
+def test_a_message_whose_turn_was_stopped_is_marked(
+    counter: TokenCounter, is_continued: bool
+) -> None:
+    talk = begun("Delete the build folder.")
+    ledger = build_ledger(talk.path, folders=FOLDERS, previous=None)
+    talk.reply("I will", stop="aborted")
+    talk.put(stop_entry())
+    if is_continued:
+        entry = continue_entry(talk.path)
+        assert entry is not None
+        talk.put(entry)
+    talk.user("List the tests.")
+    talk.reply("There are two.")
+    talk.put(stop_entry())  # of a turn without a message
+    first = f"Delete the build folder.{' [stopped by the user]' * (not is_continued)}"
+    ledger = build_ledger(talk.path, folders=FOLDERS, previous=ledger)
+    assert ledger.user_messages == ("List the tests.", first)
+    record = read_work(talk.path, ledger, None, FOLDERS)
+    said = blocks(text_of(make_sections(record, 10_000, counter)))["said-by-the-person"]
+    assert said == f"(1) {first}\n(2) List the tests."
 
 
 def test_notes_of_a_model_take_the_place_of_what_code_would_choose(counter: TokenCounter) -> None:

@@ -9,6 +9,7 @@ from agent_tui.features.custom_commands.library import (
     MAX_DEPTH,
     MAX_FILES,
     FoundPrompts,
+    LeftOut,
     PromptLibrary,
 )
 from agent_tui.permissions.trust import FolderTrust, TrustFile
@@ -88,6 +89,10 @@ def test_nothing_of_a_project_that_is_not_trusted_is_listed_or_read(
     found = place.look()
     assert names(found) == ["user mine"]
     assert found.left_out == ()
+    file = place.proj / ".agent-tui/commands/review.md"
+    why = "is ignored: the folder is not trusted. /trust changes that"
+    assert place.library.find_withheld("review", place.proj) == LeftOut(file, why, "review")
+    assert place.library.find_withheld("mine", place.proj) is None
     assert listed == [place.user / "commands", place.user / "skills"]
 
 

@@ -26,6 +26,7 @@ from agent_tui.sessions.export.document import document_of
 from agent_tui.sessions.export.formats import export_text, to_jsonl
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import EditReport, report_entry, undo_mark
+from agent_tui.sessions.replay.notes import stop_entry
 from tests.support.session_values import chain, conversation, entry, header, reply, result, user
 
 EXAMPLES = Path(__file__).parents[3] / "sessions.example"
@@ -124,6 +125,13 @@ def test_edits_and_their_undoing_are_told_in_words() -> None:
     assert "The compaction was undone." in text
     assert text.count("short") == 0
     assert "40 messages: old outputs reduced" in to_html(document_of(header(), path))
+
+
+def test_a_stopped_turn_says_that_it_was_stopped() -> None:
+    path = chain(entry(user("go")), entry(reply("I was going")), stop_entry())
+    document = document_of(header(), path)
+    assert to_markdown(document).endswith("## Note\n\n(The user stopped this turn here.)\n")
+    assert "(The user stopped this turn here.)" in to_html(document)
 
 
 def test_a_fence_is_longer_than_any_in_the_text() -> None:
