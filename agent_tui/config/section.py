@@ -19,6 +19,15 @@ AT_ONCE: Final = _AtOnce()
 """In the type of a setting of a feature: its change needs no new start."""
 
 
+class _NoDefault:
+    """The type of `NO_DEFAULT`."""
+
+
+NO_DEFAULT: Final = _NoDefault()
+"""In the type of a setting of a feature: a limit. A wrong value ends the start, as the default
+would allow more than the user does."""
+
+
 class OnlyStricter(NamedTuple):
     """In the type of a setting: a trusted project may set it, but not more loosely than the user.
 

@@ -74,7 +74,8 @@ class DayLedger:
         try:
             kept = as_object(json.loads(read_regular_file(self._file)))
             day, usd = date.fromisoformat(text_at(kept, "day")), kept.get("usd")
-            if not isinstance(usd, int | float) or not math.isfinite(usd) or usd < 0:
+            is_number = isinstance(usd, int | float) and not isinstance(usd, bool)
+            if not is_number or not math.isfinite(usd) or usd < 0:
                 raise ValueError("no amount")
         except FileNotFoundError:
             return 0.0

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.cli.settings import usable_settings
 from agent_tui.config import Settings
 from agent_tui.config.loading import load_settings
+from agent_tui.errors import UsageError
 from agent_tui.events import AgentEvent, Notice, TurnFinished
 from agent_tui.features.budget.ledger import DayLedger
 from agent_tui.features.budget.limits import DayLimit, SessionLimit
@@ -229,6 +231,14 @@ def test_a_wrong_amount_is_named(tmp_path_factory, amount: str):
     assert loaded.settings.model_dump()["budget_day"] == 0
 
 
+@each_row("variable", ["$5", "1,5", "-1", "5 dollars", ""])
+def test_a_wrong_amount_ends_the_start(tmp_path_factory, variable: str):
+    file = tmp_path_factory.mktemp("config") / "none"
+    loaded = load_settings(file, {"AGENT_TUI_BUDGET_DAY": variable})
+    with pytest.raises(UsageError, match=r"budget_day: .* no request is sent"):
+        usable_settings(loaded)
+
+
 def test_a_project_cannot_set_a_budget(tmp_path: Path):
     own, project = tmp_path / "config.toml", tmp_path / "project.toml"
     own.write_text("budget_day = 5\n")
@@ -236,3 +246,4 @@ def test_a_project_cannot_set_a_budget(tmp_path: Path):
     loaded = load_settings(own, {}, {}, [project])
     assert loaded.settings.model_dump()["budget_day"] == 5
     assert "only your own config.toml" in str(loaded.problems[0])
+    assert usable_settings(loaded) == loaded.settings
