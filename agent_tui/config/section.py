@@ -11,21 +11,15 @@ class SettingsSection(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class _AtOnce:
-    """The type of `AT_ONCE`."""
+class _Mark:
+    """The type of the marks in the types of settings."""
 
 
-AT_ONCE: Final = _AtOnce()
+AT_ONCE: Final = _Mark()
 """In the type of a setting of a feature: its change needs no new start."""
 
-
-class _NoDefault:
-    """The type of `NO_DEFAULT`."""
-
-
-NO_DEFAULT: Final = _NoDefault()
-"""In the type of a setting of a feature: a limit. A wrong value ends the start, as the default
-would allow more than the user does."""
+NO_DEFAULT: Final = _Mark()
+"""In the type of a limit: a wrong value ends the start, as the default would allow more."""
 
 
 class OnlyStricter(NamedTuple):

@@ -88,6 +88,12 @@ async def test_a_line_comes_once_at_80_percent_and_the_turn_stops_at_100(stage: 
     assert len(purse.script.requests) == 3
 
 
+def test_a_small_budget_is_told_with_enough_digits():
+    limit = SessionLimit(0.005)
+    limit.pay(0.0045)
+    assert "$0.0045 spent in this session, 90 % of budget_session ($0.005)" in limit.take_warning()
+
+
 async def test_a_raised_budget_counts_from_the_next_message(stage: Stage):
     purse = Purse(stage, costing(1.5), costing(0.1, text="more"), session=1)
     assert ending(await purse.say())[0] == "done"
