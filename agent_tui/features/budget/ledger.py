@@ -74,8 +74,7 @@ class DayLedger:
         try:
             kept = as_object(json.loads(read_regular_file(self._file)))
             day, usd = date.fromisoformat(text_at(kept, "day")), kept.get("usd")
-            is_number = isinstance(usd, int | float) and not isinstance(usd, bool)
-            if not is_number or not math.isfinite(usd) or usd < 0:
+            if isinstance(usd, bool) or not isinstance(usd, int | float) or not 0 <= usd < math.inf:
                 raise ValueError("no amount")
         except FileNotFoundError:
             return 0.0
