@@ -112,7 +112,9 @@ class DayLimit(SpentBudget):
         try:
             self.look()
         except ConfigError as error:
+            self.advice = "{setting_changes:budget_day}"
             return f"Stopped: {self.name} is set. {error}"
+        self.advice = DayLimit.advice
         return super().why_spent()
 
     def pay(self, cost_usd: float) -> None:

@@ -158,6 +158,7 @@ async def test_a_damaged_ledger_stops_requests_until_it_is_deleted(stage: Stage)
     assert outcome == "limit"
     assert "Stopped: budget_day is set." in error
     assert f"{purse.ledger} is damaged" in error
+    assert "midnight" not in error, "a new day mends no file"
     purse.ledger.unlink()
     assert ending(await purse.say())[0] == "done"
 
