@@ -10,6 +10,7 @@ from agent_tui import paths
 from agent_tui.cli.folders import present_folder
 from agent_tui.config import Settings
 from agent_tui.config.loading import LoadedSettings, SettingProblem, load_settings
+from agent_tui.config.specs import spec_of
 from agent_tui.errors import UsageError
 from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.trust import FolderTrust
@@ -38,15 +39,21 @@ def is_unusable_address(problem: SettingProblem) -> bool:
 
 
 def usable_settings(loaded: LoadedSettings) -> Settings:
-    """The settings to run with, unless a model address in them is unusable.
+    """The settings to run with, unless a model address or a limit in them is unusable.
 
-    Ignoring it like other wrong settings would send the conversation to another server. A project's
-    file cannot set an address, so a problem there is only reported.
+    Ignoring it like other wrong settings would send the conversation to another server, or let it
+    cost any amount. A project's file cannot set these, so a problem there is only reported.
 
     Raises:
-        UsageError: An address is unusable.
+        UsageError: An address or a limit is unusable.
     """
     for problem in loaded.problems:
+        spec = spec_of(tuple(problem.key.split(".")))
+        if spec is not None and spec.needs_value and not problem.is_of_project:
+            raise UsageError(
+                f"{problem.place}: {problem.problem}. Until it can be read, no request is sent.",
+                f"It takes {spec.allowed}, such as: agent-tui config set {spec.name} 5.",
+            )
         if is_unusable_address(problem):
             where = "--base-url" if problem.source == "command line" else problem.place
             raise UsageError(

@@ -11,12 +11,15 @@ class SettingsSection(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class _AtOnce:
-    """The type of `AT_ONCE`."""
+class _Mark:
+    """The type of the marks in the types of settings."""
 
 
-AT_ONCE: Final = _AtOnce()
+AT_ONCE: Final = _Mark()
 """In the type of a setting of a feature: its change needs no new start."""
+
+NO_DEFAULT: Final = _Mark()
+"""In the type of a limit: a wrong value ends the start, as the default would allow more."""
 
 
 class OnlyStricter(NamedTuple):

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 
 from agent_tui.config.keys import SettingKey, join_key
 from agent_tui.config.schema import Settings
-from agent_tui.config.section import AT_ONCE
+from agent_tui.config.section import AT_ONCE, NO_DEFAULT
 from agent_tui.paths import FOLDER_VARIABLES
 from agent_tui.secret_text import REMOVED, is_secret_name, mask_secrets
 
@@ -32,6 +32,7 @@ class SettingSpec:
         default: The value if nothing sets it.
         variable: The environment variable that sets it; empty if there is none.
         acts_at_once: Whether it says that a change needs no new start, as those of features do.
+        needs_value: Whether its default may not stand in for a wrong value.
     """
 
     key: SettingKey
@@ -42,6 +43,7 @@ class SettingSpec:
     default: JsonValue
     variable: str
     acts_at_once: bool = False
+    needs_value: bool = False
 
     @property
     def name(self) -> str:
@@ -205,6 +207,7 @@ def _spec(key: SettingKey, field: FieldInfo, *, has_variable: bool) -> SettingSp
         default=_plain(field.get_default(call_default_factory=True)),
         variable="AGENT_TUI_" + "__".join(key).upper() if is_set_from_outside else "",
         acts_at_once=AT_ONCE in field.metadata,
+        needs_value=NO_DEFAULT in field.metadata,
     )
 
 

@@ -187,7 +187,7 @@ class AdaptingProvider:
                         changed = adapter.read(request, read)
                         read = await opened.enter_async_context(aclosing(changed))
                     async for chunk in read:
-                        has_begun = True
+                        has_begun = has_begun or not isinstance(chunk, UsageChunk)
                         yield chunk
                 return
             except ProviderError as error:

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from agent_tui.durations import format_duration, format_remaining
 from agent_tui.errors import AgentTuiError
 from agent_tui.messages import Cost, Message, Usage, UserMessage
 from agent_tui.providers.base import (
+    Chunk,
     FaultKind,
     FinishChunk,
     FinishReason,
@@ -156,7 +157,7 @@ class ModelClient:
 
         messages = tuple(map(_repair_message, request.messages))
         awaited = replace(request, messages=messages, on_wait=WaitTeller(tell_wait).hear)
-        async with aclosing(self._provider.stream(awaited)) as chunks:
+        async with aclosing(_count(self._provider.stream(awaited), tracker)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case TextChunk(text=text):
@@ -167,20 +168,34 @@ class ModelClient:
                         call.name = call.name or chunk.name
                         call.arguments_json += chunk.arguments_json
                         tracker.tell(phase, chunk.arguments_json)
-                    case UsageChunk(usage=usage):
-                        tracker.add(usage)
                     case FinishChunk(reason=reason):
                         finish = reason
                     case RestartChunk():
                         texts.clear()
                         calls.clear()
-                    case ThinkingChunk() | NoticeChunk():
+                    case UsageChunk() | ThinkingChunk() | NoticeChunk():
                         pass
                     case _:
                         assert_never(chunk)
         if finish is None:
             raise ProviderError("interrupted", "connection lost mid-reply")
         return ModelReply("".join(texts), finish, tuple(calls.values()))
+
+
+async def _count(
+    chunks: AsyncGenerator[Chunk, None], tracker: RequestTracker
+) -> AsyncGenerator[Chunk, None]:
+    """`chunks` of one request; however it ends, its last usage goes to `tracker`."""
+    spent: Usage | None = None
+    try:
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                if isinstance(chunk, UsageChunk):
+                    spent = chunk.usage
+                yield chunk
+    finally:
+        if spent is not None:
+            tracker.add(spent)
 
 
 def failure_of(model: ModelRef, error: AgentTuiError) -> str:

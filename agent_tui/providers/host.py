@@ -29,6 +29,7 @@ from agent_tui.providers.base import (
     ModelRequest,
     NoticeChunk,
     ProviderError,
+    UsageChunk,
 )
 from agent_tui.providers.faults.classify import provider_error
 from agent_tui.providers.faults.fault import Fault
@@ -381,10 +382,9 @@ class ProviderHost:
             try:
                 async with aclosing(self._attempt(way)) as chunks:
                     async for chunk in chunks:
-                        if not has_begun:
-                            for text in filter(None, told):
-                                yield NoticeChunk(text)
-                        has_begun = True
+                        while told:
+                            yield NoticeChunk(told.pop(0))
+                        has_begun = has_begun or not isinstance(chunk, UsageChunk)
                         self._answered.add(place)
                         yield chunk
                 return
@@ -397,7 +397,7 @@ class ProviderHost:
                         raise unknown from error  # the other name was only a guess
                     raise
                 unknown = unknown or (error if error.kind == "not_found" else None)
-                told.append(lesson)
+                told += filter(None, (lesson,))
 
     def rate_limits(self, model: ModelRef) -> tuple[RateLimit, ...]:
         """See `StatesLimits.rate_limits`."""

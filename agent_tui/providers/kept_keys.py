@@ -127,7 +127,7 @@ class FilledIn:
     problems: tuple[str, ...]
 
 
-NAME_RULE: Final = "1 to 32 lower-case letters, digits, - and _"
+NAME_RULE: Final = "1 to 32 lower-case letters, digits, - and _, a letter or digit first"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,31}")
 
 

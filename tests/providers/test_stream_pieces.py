@@ -111,6 +111,24 @@ def test_neighbours_of_one_kind_leave_as_one() -> None:
     assert coalescer.take() == (TextChunk("abc"), FinishChunk("stop"))
 
 
+def test_the_newest_usage_follows_the_text_that_it_came_between() -> None:
+    coalescer = Coalescer()
+    for chunk in (
+        TextChunk("a\ud83d"),
+        UsageChunk(Usage(output=1)),
+        TextChunk("\ude00b"),
+        UsageChunk(Usage(output=2)),
+        FinishChunk("stop"),
+    ):
+        coalescer.add(chunk)
+    assert coalescer.take() == (
+        TextChunk("a\U0001f600b"),
+        UsageChunk(Usage(output=2)),
+        FinishChunk("stop"),
+    )
+    assert coalescer.is_empty
+
+
 def test_half_a_character_waits_for_its_other_half() -> None:
     coalescer = Coalescer()
     coalescer.add(TextChunk("a\ud83d"))

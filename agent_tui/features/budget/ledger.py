@@ -74,7 +74,7 @@ class DayLedger:
         try:
             kept = as_object(json.loads(read_regular_file(self._file)))
             day, usd = date.fromisoformat(text_at(kept, "day")), kept.get("usd")
-            if not isinstance(usd, int | float) or not math.isfinite(usd) or usd < 0:
+            if isinstance(usd, bool) or not isinstance(usd, int | float) or not 0 <= usd < math.inf:
                 raise ValueError("no amount")
         except FileNotFoundError:
             return 0.0

@@ -1,5 +1,7 @@
 """The two limits: of a session, and of a day."""
 
+import math
+
 from agent_tui import paths
 from agent_tui.config import Settings
 from agent_tui.errors import ConfigError
@@ -48,8 +50,9 @@ class SpentBudget:
     def state(self) -> str:
         """What is spent, of how much: a clause."""
         share = round(100 * self.spent_usd / self.most_usd)
+        decimals = max(2, 1 + math.ceil(-math.log10(self.most_usd)))
         return (
-            f"${self.spent_usd:.2f} spent {self.period}, {share} % of {self.name} "
+            f"${self.spent_usd:.{decimals}f} spent {self.period}, {share} % of {self.name} "
             f"(${self.most_usd:g})"
         )
 
@@ -109,7 +112,9 @@ class DayLimit(SpentBudget):
         try:
             self.look()
         except ConfigError as error:
+            self.advice = "{setting_changes:budget_day}"
             return f"Stopped: {self.name} is set. {error}"
+        self.advice = DayLimit.advice
         return super().why_spent()
 
     def pay(self, cost_usd: float) -> None:

@@ -4,9 +4,9 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BaseModel, Field
 
-from agent_tui.config.section import AT_ONCE
+from agent_tui.config.section import AT_ONCE, NO_DEFAULT
 
-_Dollars: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False), AT_ONCE]
+_Dollars: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False), AT_ONCE, NO_DEFAULT]
 
 
 class BudgetSettings(BaseModel):

@@ -13,6 +13,7 @@ from textual.screen import Screen
 from textual.types import CSSPathType
 from textual.widgets import Input, Static
 
+from agent_tui.cli.settings import usable_settings
 from agent_tui.commands.core.between_turns import BetweenTurns
 from agent_tui.commands.core.front import Choice, Front, Listing, ScreenControls
 from agent_tui.commands.core.plugin_kinds import spec_with_plugins
@@ -419,7 +420,7 @@ async def act_on(front: SettingsFront, key: SettingKey, loaded: LoadedSettings) 
     Raises:
         AgentTuiError: It cannot be done now; the setting is kept all the same.
     """
-    now, runtime = loaded.settings, front.runtime
+    now, runtime = usable_settings(loaded), front.runtime
     match key:
         case ("theme",):
             by_terminal = theme_for_colours(os.environ.get("COLORFGBG", ""))

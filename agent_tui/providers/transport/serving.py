@@ -158,20 +158,31 @@ class Coalescer:
     """Collects chunks between two flushes; adjacent chunks of one kind are merged.
 
     Lone surrogates are repaired. The first half of a pair is held back until the second arrives, as
-    servers split text in the middle of a character.
+    servers split text in the middle of a character. Of several usages the last is kept, and does
+    not part the text that it comes between.
     """
 
     def __init__(self) -> None:
         self._ready: list[Chunk] = []
         self._last: Chunk | None = None
+        self._usage: UsageChunk | None = None
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to take."""
-        return self._last is None and not self._ready
+        return self._last is None and self._usage is None and not self._ready
 
     def add(self, chunk: Chunk) -> None:
         """Take in the next chunk."""
+        if isinstance(chunk, UsageChunk):
+            self._usage = chunk
+            return
+        if self._usage is not None and isinstance(chunk, FinishChunk | RestartChunk):
+            usage, self._usage = self._usage, None
+            self._push(usage)
+        self._push(chunk)
+
+    def _push(self, chunk: Chunk) -> None:
         if self._last is None:
             self._last = chunk
         elif (merged := _merge(self._last, chunk)) is not None:
@@ -192,6 +203,9 @@ class Coalescer:
             else:
                 whole, self._last = kept_back
                 chunks.append(whole)
+        if self._usage is not None:
+            chunks.append(self._usage)
+            self._usage = None
         return tuple(piece for chunk in chunks for piece in _pieces(chunk))
 
 

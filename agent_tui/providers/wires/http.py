@@ -6,6 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import aclosing
+from itertools import chain
 from typing import ClassVar, Final, TypeAlias
 
 from pydantic import JsonValue
@@ -177,24 +178,24 @@ def http_wire(
         request, known, address, content = await asyncio.to_thread(prepare, way, link)
         tool = way.request.server_tool or _NO_TOOL
         tool.begin()
-        under_way = reading()
+        under_way, bill = reading(), _Bill(request, known, tool)
         try:
             async with aclosing(link.events(address, content)) as events:
                 async for event in events:
                     if under_way.begins_anew(event):
-                        under_way = reading()
+                        under_way, bill = reading(), _Bill(request, known, tool)
                         tool.begin()
                         yield RestartChunk()
                     tool.read(event)
-                    for chunk in _chunks_of(event, under_way):
+                    for chunk in chain(_chunks_of(event, under_way), bill.stated(under_way)):
                         yield chunk
                     if under_way.is_over:
                         break
         except StreamError:
-            if (counts := under_way.counts()) is not None:
-                yield UsageChunk(tool.charge(counts.with_cost(request, known)))
+            for chunk in bill.whole(under_way):
+                yield chunk
             raise
-        for chunk in _last_chunks(under_way, request, known, tool):
+        for chunk in _last_chunks(under_way, bill):
             yield chunk
 
     return Wire(name, fit, write, stream, prefixes, spare_fields)
@@ -206,15 +207,44 @@ def _chunks_of(event: JsonObject, reply: Reading) -> Iterator[Chunk]:
         raise error
 
 
-def _last_chunks(
-    reply: Reading, request: WireRequest, known: Known, tool: ServerTool
-) -> Iterator[Chunk]:
+def _last_chunks(reply: Reading, bill: "_Bill") -> Iterator[Chunk]:
     """The chunks after the server has sent all of `reply`."""
     yield from reply.rest()
-    if (counts := reply.counts()) is not None:
-        yield UsageChunk(tool.charge(counts.with_cost(request, known)))
+    yield from bill.whole(reply)
     if (finish := reply.finish()) is not None:
         yield finish
+
+
+class _Bill:
+    """Tells the usage of a reply as soon as the server states it: whoever cancels pays for it, too.
+
+    Args:
+        request: The request.
+        known: What litellm's table says of its model.
+        tool: Adds its fees.
+    """
+
+    def __init__(self, request: WireRequest, known: Known, tool: ServerTool) -> None:
+        self._request = request
+        self._known = known
+        self._tool = tool
+        self._counts: TokenCounts | None = None
+        self._told: Usage | None = None
+
+    def stated(self, reply: Reading) -> Iterator[UsageChunk]:
+        """The usage of `reply` so far, if the server stated other counts than before."""
+        counts = reply.counts()
+        if counts is not None and counts != self._counts and not counts.is_estimate:
+            self._counts = counts
+            yield from self.whole(reply)
+
+    def whole(self, reply: Reading) -> Iterator[UsageChunk]:
+        """The usage of `reply`, which has ended, unless it was told."""
+        counts = reply.counts()
+        usage = counts and self._tool.charge(counts.with_cost(self._request, self._known))
+        if usage is not None and usage != self._told:
+            self._told = usage
+            yield UsageChunk(usage)
 
 
 def error_in(holder: JsonObject) -> RefusedError | None:

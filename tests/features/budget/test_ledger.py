@@ -78,6 +78,7 @@ def test_each_day_has_the_sum_of_its_own_costs(tmp_path_factory, costs: list[tup
         b"\xff\xfe",
         b'{"day": "2026-03-29"}',
         b'{"day": "2026-03-29", "usd": "1"}',
+        b'{"day": "2026-03-29", "usd": true}',
         b'{"day": "2026-03-29", "usd": -1}',
         b'{"day": "2026-03-29", "usd": NaN}',
         b'{"day": "2026-03-29", "usd": Infinity}',

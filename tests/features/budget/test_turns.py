@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from agent_tui.cli.settings import usable_settings
 from agent_tui.config import Settings
 from agent_tui.config.loading import load_settings
+from agent_tui.errors import UsageError
 from agent_tui.events import AgentEvent, Notice, TurnFinished
 from agent_tui.features.budget.ledger import DayLedger
 from agent_tui.features.budget.limits import DayLimit, SessionLimit
@@ -86,6 +88,12 @@ async def test_a_line_comes_once_at_80_percent_and_the_turn_stops_at_100(stage: 
     assert len(purse.script.requests) == 3
 
 
+def test_a_small_budget_is_told_with_enough_digits():
+    limit = SessionLimit(0.005)
+    limit.pay(0.0045)
+    assert "$0.0045 spent in this session, 90 % of budget_session ($0.005)" in limit.take_warning()
+
+
 async def test_a_raised_budget_counts_from_the_next_message(stage: Stage):
     purse = Purse(stage, costing(1.5), costing(0.1, text="more"), session=1)
     assert ending(await purse.say())[0] == "done"
@@ -150,6 +158,7 @@ async def test_a_damaged_ledger_stops_requests_until_it_is_deleted(stage: Stage)
     assert outcome == "limit"
     assert "Stopped: budget_day is set." in error
     assert f"{purse.ledger} is damaged" in error
+    assert "midnight" not in error, "a new day mends no file"
     purse.ledger.unlink()
     assert ending(await purse.say())[0] == "done"
 
@@ -229,6 +238,14 @@ def test_a_wrong_amount_is_named(tmp_path_factory, amount: str):
     assert loaded.settings.model_dump()["budget_day"] == 0
 
 
+@each_row("variable", ["$5", "1,5", "-1", "5 dollars", ""])
+def test_a_wrong_amount_ends_the_start(tmp_path_factory, variable: str):
+    file = tmp_path_factory.mktemp("config") / "none"
+    loaded = load_settings(file, {"AGENT_TUI_BUDGET_DAY": variable})
+    with pytest.raises(UsageError, match=r"budget_day: .* no request is sent"):
+        usable_settings(loaded)
+
+
 def test_a_project_cannot_set_a_budget(tmp_path: Path):
     own, project = tmp_path / "config.toml", tmp_path / "project.toml"
     own.write_text("budget_day = 5\n")
@@ -236,3 +253,4 @@ def test_a_project_cannot_set_a_budget(tmp_path: Path):
     loaded = load_settings(own, {}, {}, [project])
     assert loaded.settings.model_dump()["budget_day"] == 5
     assert "only your own config.toml" in str(loaded.problems[0])
+    assert usable_settings(loaded) == loaded.settings
