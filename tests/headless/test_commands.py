@@ -109,7 +109,7 @@ async def test_a_project_s_file_counts_where_it_is_trusted(stage: Stage, tmp_pat
     stage.trust.answer(question, "no")
     code, out, err = await printing.run("/ship")
     assert (code, out) == (ExitCode.USAGE, "")
-    assert err.startswith("agent-tui: Unknown command /ship. ")
+    assert err.startswith("agent-tui: .agent-tui/commands/ship.md is ignored: ")
     assert printing.sent == ["Ship it."]
 
 
