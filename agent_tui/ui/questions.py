@@ -1,5 +1,6 @@
 """What all questions share: answers as rows, and what becomes of keys that come too early."""
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from textual import events
 from textual.containers import Vertical
 from textual.content import Content
+from textual.errors import NoWidget
 from textual.events import Key, Paste
 from textual.geometry import Size
 from textual.message import Message
@@ -152,8 +154,9 @@ class AnswerList(Vertical):
         lines = list(self.query(AnswerLine))
         if self.marked is None or self.marked >= len(lines):
             return False
-        if self.screen.find_widget(lines[self.marked]).visible_region.height:
-            return True
+        with contextlib.suppress(NoWidget):  # just drawn: nobody has seen it
+            if self.screen.find_widget(lines[self.marked]).visible_region.height:
+                return True
         self.keep_mark_in_sight()
         return False
 

@@ -17,6 +17,7 @@ from agent_tui.events import CompactionFinished, Notice, TurnFinished
 from agent_tui.feature import Feature
 from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import ToolSpec
+from agent_tui.providers.base import ProviderError
 from agent_tui.sessions.entries import CustomMessageEntry
 from tests.support.rows import each_row
 from tests.support.runtime import Script, Stage, collect, of_kind
@@ -124,6 +125,8 @@ async def go_through_all_moments(runtime: AgentRuntime) -> list[Any]:
         part.for_helper(runtime.conversation)
         await part.way_back(runtime.conversation.cwd, runtime.conversation.log.header.id)
         part.shown(runtime.conversation.log.entries[0])
+        part.wake()
+        await part.at_limit(ProviderError("rate_limit", "no more"), runtime.conversation.model, events.append)
     events += await collect(runtime.submit("Write more."))
     events += await collect(runtime.compact())
     assert of_kind(events, CompactionFinished)

@@ -174,7 +174,9 @@ async def test_without_an_answer_code_does_it_alone(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     with (
         OpenAiServer() as server,
-        pytest.warns(CompactionWarning, match="without a model: some-model: .* do not fit") as seen,
+        pytest.warns(
+            CompactionWarning, match="without a model: some-model: .* has no room"
+        ) as seen,
     ):
         made = await agent_tui.acompact(
             openai_talk(), 13_000, model="some-model", base_url=server.base_url

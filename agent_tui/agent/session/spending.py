@@ -7,7 +7,6 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.compaction.outcome import CompactionResult
 from agent_tui.messages import AssistantMessage, Cost, Usage, UserMessage
 from agent_tui.providers.base import model_name
-from agent_tui.providers.spend_limits import has_price
 from agent_tui.sessions.entries import (
     BranchSummaryEntry,
     Carryover,
@@ -115,8 +114,8 @@ def spending_of(log: SessionLog) -> Spending:
 def known_cost_usd(conversation: Conversation) -> float | None:
     """US dollars that `conversation` has cost, as far as prices are known; None if none is."""
     cost_usd = conversation.totals.cost_usd
-    is_priced = has_price(conversation.model, conversation.model_info)
-    return cost_usd if cost_usd or is_priced else None
+    has_price = conversation.model_info.input_price is not None or conversation.model.runs_here
+    return cost_usd if cost_usd or has_price else None
 
 
 def with_spending(

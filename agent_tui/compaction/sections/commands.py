@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 from typing import TypeAlias
 
 from agent_tui.omissions import one_line
@@ -41,6 +42,9 @@ _COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
 _HERE = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
 _VIEWED = re.compile(r"\s*(?:2>&1\s*)?(?:\|\s*(?:head|tail)\b.*)?$", re.DOTALL)
 _WITHIN = re.compile(r"/|::")
+_MOST_LEVELS = 100
+"""Looked up are so many folders of a target, outermost first: each takes the time of its length."""
+
 _EVERYWHERE = "./..."
 """The target of Go's tools that includes all others."""
 
@@ -123,7 +127,8 @@ class PassedRuns:
     def _near(self, failed: CommandRun) -> Iterator[CommandRun]:
         """The runs on everything, or on what the target of `failed` is part of."""
         target = next(iter(failed.targets), "")
-        within = (target[: at.start()] for at in _WITHIN.finditer(target))
+        ends = islice(_WITHIN.finditer(target), _MOST_LEVELS)
+        within = (target[: at.start()] for at in ends)
         for place in (*failed.words[-1:], _EVERYWHERE, target, *within):
             for value in ("", *failed.values):
                 yield from self._found.get((place, value), ())
