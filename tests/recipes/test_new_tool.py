@@ -136,7 +136,7 @@ def test_plain_asks_about_a_change(copy, server):
         person.send("/tools\r")
         person.wait_for("Put a mark at the end of a file.")
         person.send("stamp the letter\r")
-        person.wait_for("e no, with a comment: ")
+        person.wait_for("e: no, with a comment: ")
         assert letter(copy) == "Dear Ada\n"
         person.send("y\r")
         person.wait_for("Over.")

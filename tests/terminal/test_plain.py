@@ -15,7 +15,7 @@ from tests.support.pty_program import PtyProgram
 
 PLAIN = [sys.executable, "-m", "agent_tui", "--plain"]
 PROMPT = "] > "
-QUESTION = "e no, with a comment: "
+QUESTION = "e: no, with a comment: "
 
 
 class Talk:

@@ -18,6 +18,7 @@ from agent_tui.agent.turn.limit_wait import (
     is_limited,
     long_wait_s,
     note_limit,
+    open_wait,
     stand_in,
 )
 from agent_tui.agent.turn.repetition import LoopWatch, goes_round
@@ -195,8 +196,10 @@ class Turn:
     def _sync(self, ending: TurnFinished) -> TurnFinished:
         """`ending` once the turn is on disk, or the error that kept it from being written."""
         try:
-            if ending.outcome == "aborted" and self._conversation.log.leaf_id != self._before:
-                self._conversation.log.append(stop_entry())
+            log = self._conversation.log
+            is_waiting = open_wait(log.path_entries()) is not None
+            if ending.outcome == "aborted" and not is_waiting and log.leaf_id != self._before:
+                log.append(stop_entry())
             self._deliver_notes()
             self._record_facts()
             self._conversation.log.sync()
