@@ -154,7 +154,7 @@ class CallJudge:
     async def _judge(self, call: ToolCall, intent: Intent) -> Verdict:
         """The verdict on a call, which knows what undo and git could not restore of what it loses.
 
-        The user is told of work that it loses and undo restores.
+        Tells the user if the call loses work that undo can restore.
         """
         permissions = self._conversation.permissions
         verdict = await asyncio.to_thread(permissions.judge, call.name, intent)

@@ -13,7 +13,7 @@ from agent_tui.sessions.actions import Action, Output
 from agent_tui.sessions.shell_files import programs_run
 
 _NUMBERED = re.compile(r"[ \t]*(\d+)(?:\t|→|: |\| )")
-_PLACED = re.compile(rf"{_NUMBERED.pattern}|(?:[^\s:]*[./][^\s:]*[:-])?\d+[:-]")
+_PLACED = re.compile(rf"{_NUMBERED.pattern}|(?:[^\s:./]*[./][^\s:]*[:-])?\d+[:-]")
 _CUT_NOTE = re.compile(
     r"^[\[(<].*(?:offset|truncated|clipped|more lines|left out|not shown).*$",
     re.IGNORECASE,
@@ -42,7 +42,7 @@ _HEREDOC = re.compile(
 )
 _FOLDER = re.compile(r"^\s*cd\s+(?P<path>[\w./~@+-]+)\s*(?:&&|;|\n)")
 _SEARCHES, _CUTS = ("grep", "rg"), frozenset({"head", "tail"})
-_FOUND_LINE = re.compile(r"^(?:([^:\n]*?[./][^:\n]*?)[:-])?(\d+)[:-](.*)$", re.MULTILINE)
+_FOUND_LINE = re.compile(r"^(?:([^:\n./]*[./][^:\n]*?)[:-])?(\d+)[:-](.*)$", re.MULTILINE)
 _LEAST_FOUND = 4
 """A found line with fewer lines around it is a match, and no part that anyone looked at."""
 _WRAPPED = re.compile(r"<output>\n?(.*?)\n?</output>", re.DOTALL)

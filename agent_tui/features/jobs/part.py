@@ -12,7 +12,7 @@ from agent_tui.messages import ToolCall
 from agent_tui.tools.base import ToolOutput
 
 MOST_WAKES = 10
-"""Turns in a row without a message of the user's: a loop of jobs comes to an end."""
+"""The most turns in a row without a message from the user, so that a loop of jobs ends."""
 
 _TOLD = "; you are told when it ends, even after your turn]"
 _LAST = (
@@ -34,7 +34,7 @@ class JobsPart(Part):
         self._wakes = 0
 
     def wake(self) -> bool:
-        """Wake the model if a job of its own has ended by itself."""
+        """Wake the model if a job that it started has ended without being stopped."""
         is_woken = self._may_wake and self._wakes < MOST_WAKES and self._has_ended
         self._wakes += is_woken
         return is_woken
