@@ -25,6 +25,7 @@ from agent_tui.features.mcp.oauth import (
     want_json,
 )
 from agent_tui.installation import install_command
+from agent_tui.regular_files import read_regular_file
 from agent_tui.secret_text import mask_secrets
 
 if TYPE_CHECKING:  # takes a second to import, and the extra may be missing
@@ -62,7 +63,7 @@ async def log_in(
             await dialog.hold(url, callback)
             if await TokenFile(new).get_tokens() is None:
                 raise UsageError("The server did not ask for a login. Nothing was stored.")
-            replace_private_file(tokens, new.read_text())
+            replace_private_file(tokens, read_regular_file(new))
     except ModuleNotFoundError as error:
         raise UsageError("Logging in requires the package mcp.", install_command("mcp")) from error
     except TimeoutError as error:
