@@ -83,7 +83,7 @@ def test_every_state_that_the_program_writes_is_either_taken_or_known_to_decide(
             named |= set(pattern.findall(text))
     # Messages: text for the model.
     named -= {"files_restored", "hook", "hook_kept", "jobs_ended", "pinned"}
-    named -= {"temporary_files_gone", "turn_stopped"}
+    named -= {"temporary_files_gone", "turn_stopped", "turn_continued"}
     assert named >= {"goal", "file_changes", "context_undo", "permission_mode"}
     assert named <= TAKEN_STATE | decides
 
