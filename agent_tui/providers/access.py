@@ -18,6 +18,7 @@ from agent_tui.providers.account_switch import AccountSwitch
 from agent_tui.providers.base import (
     LOCAL,
     Chunk,
+    FinishChunk,
     ModelInfo,
     ModelRef,
     ModelRequest,
@@ -32,7 +33,13 @@ from agent_tui.providers.local_models import own_local_models
 from agent_tui.providers.rate_limits import RateLimit, rate_limits
 from agent_tui.providers.registry import ModelProvider, providers_with
 from agent_tui.providers.silence import SilenceLimits
-from agent_tui.providers.spend_limits import Budget, SpendLimit, check_limits
+from agent_tui.providers.spend_limits import (
+    UNSTATED,
+    Budget,
+    SpendLimit,
+    check_limits,
+    estimate_input,
+)
 
 _NAMES_IMAGES = re.compile(r"\b(?:image|picture|vision|multi-?modal|media.type)", re.IGNORECASE)
 _UNSEEN: Final = "[Image omitted: this model is not known to accept images.]"
@@ -219,19 +226,24 @@ class AdaptingProvider:
 
     async def _stream_and_pay(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         limits = [limit for limit in self.spend_limits if limit.is_set]
+        info = self._info(request.model)
         if limits:
-            info = self._info(request.model)
             await asyncio.to_thread(check_limits, limits, request.model, info)
-        cost_usd = 0.0
+        usage = None
         try:
             async with aclosing(self._inner.stream(request)) as chunks:
                 async for chunk in chunks:
                     if isinstance(chunk, UsageChunk):
-                        cost_usd = chunk.usage.cost.total
+                        usage = await asyncio.to_thread(estimate_input, chunk.usage, request, info)
+                        yield UsageChunk(usage)
+                        continue
+                    if isinstance(chunk, FinishChunk) and usage is None:
+                        usage = await asyncio.to_thread(estimate_input, UNSTATED, request, info)
+                        yield UsageChunk(usage)
                     yield chunk
         finally:
             for limit in self.spend_limits:
-                limit.pay(cost_usd)
+                limit.pay(usage.cost.total if usage else 0.0)
 
 
 NO_MODEL = ModelRef("")

@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Final, Protocol, TypeVar, runtime_checkable
 from urllib.parse import urlsplit
 
 from agent_tui.config.model_addresses import is_loopback
 from agent_tui.providers.accounts import own_accounts
-from agent_tui.providers.base import ModelInfo, ModelRef
+from agent_tui.messages import Usage
+from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
 from agent_tui.providers.limits import BudgetSpent
+from agent_tui.tokens import RoughCounter
 
 LimitT = TypeVar("LimitT")
 
@@ -109,6 +111,27 @@ def check_limits(limits: Iterable[SpendLimit], model: ModelRef, info: ModelInfo)
             raise BudgetSpent(why, "Choose a model whose price is known, or remove the limit.")
         if limit.is_set and (why := limit.why_spent()):
             raise BudgetSpent(why, limit.advice)
+
+
+UNSTATED: Final = Usage(is_estimate=True)
+"""The usage of a reply whose service sent none."""
+
+
+def estimate_input(usage: Usage, request: ModelRequest, info: ModelInfo) -> Usage:
+    """`usage` with an estimate of the input, if the service did not count it. Blocking.
+
+    Without it, a service that sends no counts would exhaust no limit, however much it reads.
+    """
+    if not usage.is_estimate or usage.input or info.input_price is None:
+        return usage
+    counter = RoughCounter()
+    tokens = counter.count_text(request.system) + counter.count_tools(request.tools)
+    tokens += counter.count_messages(request.messages)
+    cost_usd = tokens * info.input_price / 1_000_000
+    total_usd = usage.cost.total + cost_usd
+    cost = usage.cost.model_copy(update={"input": cost_usd, "total": total_usd})
+    changes = {"input": tokens, "total_tokens": tokens + usage.output, "cost": cost}
+    return usage.model_copy(update=changes)
 
 
 @runtime_checkable

@@ -1,4 +1,5 @@
 import dataclasses
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import pytest
@@ -58,3 +59,29 @@ async def test_models_of_this_machine_cost_nothing():
     unpriced = dataclasses.replace(PRICED, input_price=None)
     provider = AdaptingProvider(ScriptedProvider([Reply("ok")]), lambda _: unpriced, Budget(0.1))
     assert await asked(provider, here)
+
+
+async def test_input_that_a_service_does_not_count_is_estimated():
+    """2,000 words at $1 a million tokens; the service counts the output, or nothing at all."""
+    request = dataclasses.replace(REQUEST, messages=(UserMessage(content="word " * 2_000),))
+    for stated in (Usage(output=5, cost=Cost(total=0.001), is_estimate=True), None):
+        budget = Budget(1.0)
+        inner = Unstated() if stated is None else ScriptedProvider([Reply("ok", usage=stated)])
+        chunks = await asked(AdaptingProvider(inner, lambda _: PRICED, budget), request)
+        (usage,) = [chunk.usage for chunk in chunks if isinstance(chunk, UsageChunk)]
+        assert usage.is_estimate
+        assert usage.input == pytest.approx(2_000, rel=0.1)
+        assert budget.spent_usd == pytest.approx(usage.input / 1e6 + (0.001 if stated else 0))
+
+
+class Unstated(ScriptedProvider):
+    """Sends no usage."""
+
+    def __init__(self) -> None:
+        super().__init__([Reply("ok")])
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        async with aclosing(super().stream(request)) as chunks:
+            async for chunk in chunks:
+                if not isinstance(chunk, UsageChunk):
+                    yield chunk

@@ -125,6 +125,15 @@ async def test_a_session_that_is_opened_again_has_spent_what_it_cost(stage: Stag
     assert not again.script.requests
 
 
+async def test_a_helper_that_spends_most_of_the_budget_brings_the_line(stage: Stage):
+    explore = call("c1", "explore", task="Where is greet?")
+    replies = costing(0.1, explore), costing(0.4, LOOK), costing(0.35, text="Here."), costing(0.01)
+    purse = Purse(stage, *replies, session=1)
+    assert warnings(await purse.say()) == [
+        "$0.86 spent in this session, 86 % of budget_session ($1). At 100 %, requests stop."
+    ]
+
+
 async def test_the_day_counts_what_other_programs_spent(stage: Stage):
     purse = Purse(stage, costing(0.1), costing(0.1), day=1)
     assert ending(await purse.say())[0] == "done"
