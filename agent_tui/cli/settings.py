@@ -10,7 +10,7 @@ from agent_tui import paths
 from agent_tui.cli.folders import present_folder
 from agent_tui.config import Settings
 from agent_tui.config.loading import LoadedSettings, SettingProblem, load_settings
-from agent_tui.config.specs import spec_of
+from agent_tui.config.specs import SettingSpec, spec_of
 from agent_tui.errors import UsageError
 from agent_tui.permissions.project_files import config_files
 from agent_tui.permissions.trust import FolderTrust
@@ -38,6 +38,13 @@ def is_unusable_address(problem: SettingProblem) -> bool:
     return problem.key.rpartition(".")[2] == "base_url" and not problem.is_of_project
 
 
+def unknown_limit(problem: SettingProblem) -> SettingSpec | None:
+    """The limit that `problem` leaves unknown, so that no request may be sent; None if none."""
+    spec = spec_of(tuple(problem.key.split(".")))
+    is_needed = spec is not None and spec.needs_value and not problem.is_of_project
+    return spec if is_needed else None
+
+
 def usable_settings(loaded: LoadedSettings) -> Settings:
     """The settings to run with, unless a model address or a limit in them is unusable.
 
@@ -48,8 +55,7 @@ def usable_settings(loaded: LoadedSettings) -> Settings:
         UsageError: An address or a limit is unusable.
     """
     for problem in loaded.problems:
-        spec = spec_of(tuple(problem.key.split(".")))
-        if spec is not None and spec.needs_value and not problem.is_of_project:
+        if (spec := unknown_limit(problem)) is not None:
             raise UsageError(
                 f"{problem.place}: {problem.problem}. Until it can be read, no request is sent.",
                 f"It takes {spec.allowed}, such as: agent-tui config set {spec.name} 5.",

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +21,8 @@ _LOCK_WITHIN_S: Final = 1.0
 class DayLedger:
     """The sum of a day, replaced in one step under a lock: a killed program damages nothing.
 
-    The day only moves forward: after the clock is set back, the sum of the later day still counts,
-    as the sum of the present one.
+    The day only moves forward: after the clock is set back by a day, the sum of the later day still
+    counts, as the sum of the present one.
 
     Args:
         file: Where the sum is kept.
@@ -68,7 +68,7 @@ class DayLedger:
         """The sum of today.
 
         Raises:
-            ConfigError: The file is damaged.
+            ConfigError: The file is damaged, or of a day to come.
             OSError: It cannot be read.
         """
         try:
@@ -83,4 +83,9 @@ class DayLedger:
                 f"{self._file} is damaged, so what was spent today is unknown.",
                 "Delete the file to count from zero.",
             ) from error
+        if day > self._today() + timedelta(days=1):  # more than a journey makes of a day
+            raise ConfigError(
+                f"{self._file} has the spending of {day}, which has not come: the clock was wrong.",
+                "Delete the file to count from zero.",
+            )
         return float(usd) if day >= self._today() else 0.0

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from agent_tui import paths
 from agent_tui.cli.folders import project_store
-from agent_tui.cli.settings import is_unusable_address, user_config_path
+from agent_tui.cli.settings import is_unusable_address, unknown_limit, user_config_path
 from agent_tui.commands.core.checks import Check, path_text
 from agent_tui.commands.core.plugin_kinds import KINDS
 from agent_tui.commands.core.plugins import find_installed
@@ -65,15 +65,17 @@ def check_rules(env: Environment) -> Iterator[Check]:
 
 def _problem_check(problem: SettingProblem, env: Environment) -> Check:
     """A problem as a check; a whole file, a permission or an address is worse than one odd key."""
-    is_address = is_unusable_address(problem)
+    is_address, is_limit = is_unusable_address(problem), unknown_limit(problem) is not None
     if not problem.key:
         advice = "Fix the file. Until then, none of its settings apply and -p does not run."
     elif is_address:
         advice = "Write a full URL such as http://127.0.0.1:8080/v1. Until then, no model answers."
     else:
         what = "Fix or remove that line" if problem.line else "Fix or unset that variable"
-        advice = f"{what}. Until then, the default applies."
-    is_grave = not problem.key or problem.key.startswith("permissions") or is_address
+        effect = "no request is sent" if is_limit else "the default applies"
+        advice = f"{what}. Until then, {effect}."
+    is_deciding = problem.key.startswith("permissions") or is_address or is_limit
+    is_grave = not problem.key or is_deciding
     home = env.environ.get("HOME", "").rstrip("/")
     text = str(problem).replace(f"{home}/", "~/", 1) if home else str(problem)
     return Check(problem.key or "file", "bad" if is_grave else "warning", text, advice)

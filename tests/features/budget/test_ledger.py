@@ -55,6 +55,13 @@ def test_a_clock_set_back_gives_nothing_back(tmp_path: Path):
     assert ledger_on(file).add(0) == 0, "a wrong date in the future does not last"
 
 
+def test_a_sum_of_a_day_that_is_far_ahead_is_no_sum_of_today(tmp_path: Path):
+    file = tmp_path / "day.json"
+    ledger_on(file, TODAY + timedelta(days=400)).add(3)
+    with pytest.raises(ConfigError, match=r"2027-05-03, which has not come.*Delete the file"):
+        ledger_on(file).add(0)
+
+
 @given(
     costs=st.lists(
         st.tuples(st.integers(min_value=0, max_value=3), st.integers(min_value=0, max_value=100))

@@ -30,6 +30,13 @@ def test_a_wrong_permission_setting_is_bad(environment, find, config):
     assert find(settings.check_settings(environment()))["permissions.deny"].state == "bad"
 
 
+def test_a_limit_that_cannot_be_read_is_bad_for_no_request_is_sent(environment, find, config):
+    config.write_text('budget_day = "abc"\n')
+    found = find(settings.check_settings(environment()))["budget_day"]
+    assert found.state == "bad"
+    assert "no request is sent" in found.advice
+
+
 def test_settings_without_fault_are_in_force(environment, find, config):
     assert "does not exist" in find(settings.check_settings(environment()))["file"].found
     config.write_text('theme = "dark"\n')
