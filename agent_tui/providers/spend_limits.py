@@ -7,8 +7,8 @@ from typing import Final, Protocol, TypeVar, runtime_checkable
 from urllib.parse import urlsplit
 
 from agent_tui.config.model_addresses import is_loopback
-from agent_tui.providers.accounts import own_accounts
 from agent_tui.messages import Usage
+from agent_tui.providers.accounts import own_accounts
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
 from agent_tui.providers.limits import BudgetSpent
 from agent_tui.tokens import RoughCounter
