@@ -289,8 +289,9 @@ class Controller:
     # Keys
 
     def note_typing(self) -> None:
-        """Note that a key changed the prompt: an earlier Esc no longer counts."""
+        """Note that a key changed the prompt: neither an Esc nor a cleared draft counts."""
         self._escaped_at = None
+        self._tell_news()
 
     def interrupt(self) -> None:
         """Esc: stop what runs; pressed twice while nothing runs, go back in the chat."""

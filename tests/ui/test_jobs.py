@@ -245,6 +245,18 @@ async def test_a_stopped_turn_or_a_draft_keeps_the_end_of_a_job_for_the_next_mes
         assert "Ok." in ui.drawn_chat
 
 
+async def test_a_draft_that_is_cleared_keeps_the_model_asleep_no_longer(tmp_path: Path):
+    stage = Stage(tmp_path)
+    runtime = free(stage, *naps_until("go"), Reply("It has ended."))
+    async with running_app(tmp_path, stage=stage, runtime=runtime) as ui:
+        await ui.send("start it")
+        await ui.write("a")
+        (stage.workspace / "go").touch()
+        await ui.until(lambda: any("has ended" in notice for notice in ui.notices))
+        await ui.pilot.press("backspace")
+        await ui.until(lambda: "It has ended." in ui.drawn_chat)
+
+
 async def test_a_setting_keeps_the_model_asleep(tmp_path: Path):
     stage = Stage(tmp_path)
     runtime = free(stage, *naps_until("go"), Reply("It has ended."))
