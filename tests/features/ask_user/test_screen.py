@@ -66,7 +66,7 @@ async def test_what_the_model_said_before_is_above_its_question_and_scrolls(tmp_
         for _ in range(40):
             form(ui).post_message(MouseScrollUp(None, 1, 1, 0, 0, 0, False, False, False))
         await ui.measured()
-        assert "Way 1 has its price." in ui.drawn_chat
+        assert "◆ agent-tui" in ui.drawn_chat, "the beginning of the chat"
         assert marked(ui) == 1
         await ui.pilot.press("enter")
         await result(ui)
