@@ -39,6 +39,7 @@ from agent_tui.providers.client import (
     ignore_usage,
     unseen,
 )
+from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.tokens import TokenCounter
 
 
@@ -103,7 +104,8 @@ class CompactionPlanner:
     async def preview(self, request: CompactionRequest, strategy: str) -> CompactionPreview:
         """What ``/compact`` and an automatic compaction by `strategy` would do without a model.
 
-        A model would fill the same space with its own choice.
+        A model would fill the same space with its own choice: so where a compaction has left less
+        than the target, another one frees nothing.
         """
         outcome: Outcome | None = None
         summary: Outcome | None = None
@@ -123,10 +125,13 @@ class CompactionPlanner:
             return tokens * measured // estimated
 
         messages, freed = _by_tier(outcome)
+        was_compacted = any(isinstance(entry, CompactionEntry) for entry in request.path)
+        is_small = was_compacted and before <= request.sizes.target
+        after = before if is_small or not summary else min(summary.tokens_after, before)
         return CompactionPreview(
             tokens_before=measured,
             tokens_after=scale(outcome.tokens_after if outcome else before),
-            compact_tokens=scale(min(summary.tokens_after, before)) if summary else None,
+            compact_tokens=scale(after) if summary else None,
             summarised=summary.summarised if summary else 0,
             window=scale(request.sizes.window),
             target_tokens=scale(request.sizes.target),

@@ -112,6 +112,19 @@ def test_nothing_is_promised_of_what_no_compaction_would_touch(counter: TokenCou
     assert found.tokens_after > newest + OVERHEAD
 
 
+def test_right_after_a_compaction_another_one_frees_nothing(counter: TokenCounter):
+    talk = work(20)
+    assert preview(talk.path, counter, target=40_000).compact_tokens is not None
+    talk.compaction("Notes that a model wrote. " * 400)
+    talk.user("Go on.")
+    talk.reply("I go on.")
+    found = preview(talk.path, counter, target=40_000)
+    assert found.compact_tokens in (None, found.tokens_before)
+    larger = preview(talk.path, counter, target=2_000)
+    assert larger.compact_tokens is not None
+    assert larger.compact_tokens < larger.tokens_before
+
+
 def test_an_empty_session_has_nothing_to_show(counter: TokenCounter):
     found = preview((), counter, target=40_000)
     assert found.tokens_before == found.tokens_after == OVERHEAD
