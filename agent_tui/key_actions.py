@@ -84,7 +84,7 @@ _ACTIONS: Final = (
     KeyAction("word_left", ("alt+b",), "Move one word left"),
     KeyAction("word_right", ("alt+f",), "Move one word right"),
     KeyAction("interrupt", ("escape",), "Stop what is running", False, ("escape",)),
-    KeyAction("clear_or_leave", ("ctrl+c",), "Stop, or clear the prompt; twice to quit", False),
+    KeyAction("clear_or_leave", ("ctrl+c",), "Clear the prompt, or stop; twice to quit", False),
     KeyAction("leave_if_empty", ("ctrl+d",), "Quit (empty prompt)"),
     KeyAction("quit", ("ctrl+q",), "Quit"),
     KeyAction("palette", ("ctrl+p",), "Find a command or action"),

@@ -489,7 +489,7 @@ class AgentApp(App[UiOutcome]):
         self.notify(f"{keys_in_force().first_key('clear_or_leave')} copies the selection.")
 
     def action_clear_or_leave(self) -> None:
-        """Ctrl+C: copy a selection, stop what runs, or clear the prompt; the second press exits.
+        """Ctrl+C: copy a selection, clear the prompt, or stop what runs; the second press exits.
 
         Keys typed before it come first: an Enter sends its message, and this stops the turn.
         """
@@ -506,20 +506,21 @@ class AgentApp(App[UiOutcome]):
             self.notify(copy_text(selected, os.environ, self.copy_to_clipboard))
             self.screen.clear_selection()
             return
-        if self.loaded is not None and self.controller.stop():
-            self.prompt.close_menu()  # it would cover the line that says so
-            self._leaves_until = float("-inf")
-            return
+        key = keys_in_force().first_key("clear_or_leave")
         if self.prompt.area.text and len(self.screen_stack) == 1:
             self._leaves_until = float("-inf")
             self._clear_prompt()
+            if self.loaded is not None and self.controller.turns.is_running:
+                self.notify(f"Press {key} again to stop what runs.")
+            return
+        if self.loaded is not None and self.controller.stop():
+            self._leaves_until = float("-inf")
             return
         now = self.loaded.controller.options.clock() if self.loaded else time.monotonic()
         if now <= self._leaves_until:
             self.exit(UiOutcome())
             return
         self._leaves_until = now + _LEAVE_WITHIN_S
-        key = keys_in_force().first_key("clear_or_leave")
         self.notify(f"Press {key} again to leave.", timeout=_LEAVE_WITHIN_S)
 
     def _clear_prompt(self) -> None:

@@ -152,7 +152,7 @@ _GUIDE = (
 _LEAVING = PageSection(
     "Leaving",
     (
-        ("{clear_or_leave}", "stop what runs; else clear the prompt; twice quits"),
+        ("{clear_or_leave}", "clear the prompt; else stop what runs; twice quits"),
         ("{leave_if_empty}", "leave, on an empty prompt"),
         ("{quit}", "leave at once"),
         ("{suspend}", "suspend; fg in the shell resumes"),

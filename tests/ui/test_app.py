@@ -426,18 +426,19 @@ async def test_ctrl_c_that_clears_does_not_begin_to_leave(tmp_path: Path):
         assert ui.app.return_value is not None
 
 
-async def test_ctrl_c_stops_a_turn_and_keeps_the_prompt(tmp_path: Path):
+async def test_ctrl_c_clears_the_prompt_before_it_stops_a_turn(tmp_path: Path):
     async with running_app(tmp_path, held("Half a"), clock=lambda: 100.0) as ui:
         await ui.send("go")
         await ui.write("/h")
         assert ui.app.prompt.menu.is_open
         await ui.pilot.press("ctrl+c")
+        assert ui.text == ""
+        assert not ui.app.prompt.menu.is_open
+        assert ui.is_running
+        assert ui.toasts == ["Press ctrl+c again to stop what runs."]
+        await ui.pilot.press("ctrl+c")
         await ui.until(lambda: not ui.is_running)
         assert ui.answers == ["Half a"]
-        assert ui.text == "/h"
-        assert not ui.app.prompt.menu.is_open
-        await ui.pilot.press("ctrl+c")
-        assert ui.text == ""
         await ui.pilot.press("ctrl+c")
         assert ui.app.return_value is None
         await ui.pilot.press("ctrl+c")
