@@ -102,15 +102,18 @@ def _without_far_rows(
     rows: Sequence[DiffRow], distances: Sequence[int], farthest: int
 ) -> Iterator[DiffRow]:
     """The rows that are at most `farthest` from a change, with a gap between others."""
-    has_gap = True
+    is_gap_due, has_gap = False, True
     for row, distance in zip(rows, distances, strict=True):
         if distance <= farthest:
-            yield row
-            has_gap = row.kind in ("gap", "file")
-        else:
-            is_gap_due, has_gap = not has_gap, True
-            if is_gap_due:
+            is_head = row.kind in ("gap", "file")
+            if is_gap_due and not is_head:
                 yield DiffRow("gap", "", path=row.path)
+            yield row
+            is_gap_due, has_gap = False, is_head
+        else:
+            is_gap_due, has_gap = is_gap_due or not has_gap, True
+    if is_gap_due:
+        yield DiffRow("gap", "", path=rows[-1].path)
 
 
 def _count_code(rows: Iterable[DiffRow]) -> int:

@@ -1,4 +1,5 @@
 import difflib
+import itertools
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -6,7 +7,7 @@ from rich.color_triplet import ColorTriplet
 from rich.style import Style
 from textual.theme import BUILTIN_THEMES
 
-from agent_tui.ui.diff_view import diff_lines, diff_stat, parse_diff
+from agent_tui.ui.diff_view import diff_lines, diff_stat, fold_context, parse_diff
 from agent_tui.ui.styled_lines import text_to_copy
 from agent_tui.ui.theme.palette import Palette, make_palette
 from agent_tui.ui.theme.themes import own_themes
@@ -44,6 +45,24 @@ def test_lines_are_numbered_as_in_the_new_file_and_removed_ones_as_in_the_old():
         "40 - a",
         "41 + b",
     ]
+
+
+@given(
+    lines=st.lists(st.booleans(), min_size=1, max_size=60),
+    context=st.integers(min_value=0, max_value=4),
+    most=st.integers(min_value=1, max_value=40),
+)
+def test_what_is_folded_has_one_gap_between_two_changes(lines: list[bool], context: int, most: int):
+    old = [f"{number}\n" for number in range(len(lines))]
+    new = [f"{line}!\n" if changed else line for line, changed in zip(old, lines, strict=True)]
+    diff = "".join(difflib.unified_diff(old, new, "a/x", "b/x", n=context))
+    rows, hidden = fold_context(parse_diff(diff), most)
+    assert len(rows) <= most
+    kinds = [row.kind for row in rows]
+    assert ("gap", "gap") not in itertools.pairwise(kinds)
+    assert hidden == sum(row.kind not in ("gap", "file") for row in parse_diff(diff)) - sum(
+        kind not in ("gap", "file") for kind in kinds
+    )
 
 
 def test_changed_lines_fill_the_width():
