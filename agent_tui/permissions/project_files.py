@@ -1,8 +1,9 @@
 """What a project's files may do here: its instructions and settings, and what git would follow.
 
-Instruction and settings files are found without reading any, and git is not run.
+Instruction and settings files are found by name, and git is not run.
 """
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -93,9 +94,21 @@ def server_files(cwd: Path) -> tuple[Path, ...]:
 
 
 def hook_files(cwd: Path) -> tuple[Path, ...]:
-    """The files that may name hooks of the project around `cwd`, the most general first."""
+    """The files that may name hooks of the project around `cwd`, the most general first.
+
+    Claude Code's settings hold much else, most often only its own permissions.
+    """
     files = (folder / name for folder in project_folders(cwd) for name in _HOOK_FILES)
-    return tuple(file for file in files if has_text(file))
+    return tuple(file for file in files if has_text(file) and _may_name_hooks(file))
+
+
+def _may_name_hooks(file: Path) -> bool:
+    """Whether the JSON in `file` has a key ``hooks``, or cannot be read."""
+    try:
+        content: object = json.loads(read_bytes(file, follow_links=True))
+    except (OSError, ValueError, RecursionError):
+        return True
+    return not isinstance(content, dict) or "hooks" in content
 
 
 def _prompt_folders(cwd: Path) -> tuple[Path, ...]:

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from agent_tui.agent.prompt.context_files import load_context_files
 from agent_tui.errors import ConfigError
+from agent_tui.permissions.project_files import project_files
 from agent_tui.permissions.trust import NOT_TRUSTED, FolderTrust, TrustFile
 from agent_tui.tools.git.worktree import Worktree
 from agent_tui.tools.git.worktree_records import WorktreeRecords
+from tests.support.rows import each_row
 
 
 @pytest.fixture
@@ -362,3 +364,21 @@ def test_a_worktree_that_agent_tui_created_follows_its_repository(tmp_path: Path
     (there / ".git").write_text(f"gitdir: {tmp_path}/elsewhere\n")
     trust.forget(there)
     assert trust.state_of(there) == "trusted"  # by the folder above: it is no worktree any more
+
+
+@each_row(
+    "text, takes_effect",
+    [
+        ('{"permissions": {"allow": ["Bash(ls)"]}}', False),
+        ('{"permissions": {}, "h\\u006foks": {}}', True),
+        ("[]", True),
+        ("{", True),
+    ],
+)
+def test_settings_of_another_program_take_effect_only_with_hooks(
+    tmp_path: Path, text: str, takes_effect: bool
+) -> None:
+    file = tmp_path / ".claude" / "settings.local.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    assert (file in project_files(tmp_path)) is takes_effect
