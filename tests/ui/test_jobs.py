@@ -169,7 +169,7 @@ async def test_a_running_command_is_moved_to_the_background(tmp_path: Path):
         assert any(told in result for result in results)
         await ui.pilot.press("ctrl+b")
         await ui.settle()
-        assert ui.notices[-1] == "No command is running that could go on in the background."
+        assert ui.notices[-1] == "No command has started that could go on in the background."
 
 
 @pytest.mark.parametrize("sign", ["!", "!!"])

@@ -52,7 +52,7 @@ async def jobs(front: Front, argument: str) -> None:
 async def background(front: Front, _argument: str) -> None:
     """Move the running command to the background."""
     if not front.runtime.conversation.jobs.move_awaited():
-        front.say("No command is running that could go on in the background.")
+        front.say("No command has started that could go on in the background.")
 
 
 async def _choose(front: Front, known: tuple[BackgroundCommand, ...]) -> None:
