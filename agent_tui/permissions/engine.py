@@ -42,8 +42,8 @@ from agent_tui.tools.base import TEMPORARY_PLACES, Intent
 from agent_tui.tools.files.project_links import ProjectLinks
 
 _PLAN_MODE = (
-    "Plan mode is on: you can only read. Describe what you would do; the user leaves plan mode "
-    "when they agree."
+    "Plan mode is on: you can only read. Submit what you would do with `plan`; the user leaves "
+    "plan mode when they agree."
 )
 _READING_HELPER = (
     "You can only read here, with commands known to be read-only. Use the other tools to look."

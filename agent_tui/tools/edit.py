@@ -90,7 +90,10 @@ def _edit(arguments: EditArguments, context: ToolContext) -> ToolOutput:
         files=FileTouches(edited=(str(change.path),)),
     )
     at = f", at {change.diff.lines}" if change.diff.lines else ""
-    done = f"Edited {context.display_name(change.path)}: {places}, {change.diff.counts} lines{at}."
+    end = "" if at.endswith("...") else "."
+    done = (
+        f"Edited {context.display_name(change.path)}: {places}, {change.diff.counts} lines{at}{end}"
+    )
     return ToolOutput("\n".join([done, *plan.remarks]), details)
 
 
