@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from agent_tui.features.session_picker.newest_entries import newest_entries
 
 import agent_tui
 from agent_tui.agent.compaction.compactor import read_working_file
@@ -19,7 +20,6 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.features.hooks.files import read_hook_file
 from agent_tui.features.local.gguf import read_gguf
 from agent_tui.features.mcp.server_files import read_server_file
-from agent_tui.features.session_picker.newest_entries import newest_entries
 from agent_tui.permissions.trust import TrustFile
 from agent_tui.regular_files import NotRegularFileError, open_regular_file, read_regular_file
 from agent_tui.sessions.file.writer import session_status

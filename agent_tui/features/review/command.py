@@ -31,6 +31,7 @@ _WHAT = (
     Completion("session", "since the session began"),
     Completion("git", "not committed"),
     Completion("worktree ", "the work in a worktree"),
+    Completion("folder ", "in another folder"),
 )
 _ACTS: Mapping[str, CommentState] = {"keep": "open", "drop": "dropped", "resolve": "resolved"}
 _ACT = re.compile(r"(keep|drop|resolve) +([1-9]\d{0,5})")
@@ -74,7 +75,11 @@ class ReviewPage:
 )
 async def diff(front: Front, argument: str) -> None:
     """Show changes, comment on them, take them back, stage and commit them."""
-    what = argument.strip()
+    await show_changes(front, argument.strip())
+
+
+async def show_changes(front: Front, what: str) -> None:
+    """Show the changes that `what` names (see `ReviewLoader.load`), until they are read."""
     with _loading(front) as (loader, actions):
         reading = asyncio.create_task(loader.load(what))
         try:
