@@ -233,12 +233,15 @@ class SessionStore:
             ]
         return sorted(sessions, key=lambda found: (found.modified, found.id), reverse=True)
 
+    def locked(self) -> Sequence[Path]:
+        """The files of the sessions that have a lock, held or left by a killed program."""
+        if not self.root.is_dir():
+            return ()
+        return tuple(lock.with_suffix("") for lock in self.root.glob("*/*.jsonl.lock"))
+
     def running(self) -> dict[Path, RunningSession]:
         """The sessions that programs on this machine have open now, by file. Blocking."""
-        if not self.root.is_dir():
-            return {}
-        files = (lock.with_suffix("") for lock in self.root.glob("*/*.jsonl.lock"))
-        held = ((file, running_session(file)) for file in files)
+        held = ((file, running_session(file)) for file in self.locked())
         return {file: found for file, found in held if found is not None}
 
     def unreadable(

@@ -1,5 +1,6 @@
 """Find the sessions that other agents keep on this machine; never writes to them."""
 
+import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -88,14 +89,23 @@ def foreign_places(
 
 def look_at_place(path: Path, known: ImportFormat) -> ForeignPlace | None:
     """The place at `path` as it is now; None if it is gone."""
-    for file in (path, path.parent):
-        try:
-            status = file.stat()
-        except (OSError, ValueError):  # gone, or a path that cannot be one
-            continue
-        if stat.S_ISREG(status.st_mode):
-            return ForeignPlace(path, known, file, status.st_size, status.st_mtime_ns)
-    return None
+    if (status := _status(path)) is not None:
+        return ForeignPlace(path, known, path, status.st_size, status.st_mtime_ns)
+    database = path.parent
+    if (status := _status(database)) is None:
+        return None
+    changes = _status(database.with_name(f"{database.name}-wal")) or status
+    newest_ns = max(status.st_mtime_ns, changes.st_mtime_ns)
+    return ForeignPlace(path, known, database, status.st_size, newest_ns)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """The status of a regular file; None if there is none."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):  # ValueError: a path that cannot be one
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def foreign_sessions(
