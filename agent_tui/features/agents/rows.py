@@ -6,6 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
+from rich.cells import cell_len, set_cell_size
+
 from agent_tui.commands.core.short_words import count_text, short_count, short_path
 from agent_tui.commands.sessions import age
 from agent_tui.messages import JsonObject
@@ -23,7 +25,10 @@ _ACTIVE_S = 10.0
 
 _LINE_CHARS = 200
 _LEAST_GOAL = 20
+_MOST_PLACE = 36
 _SEPARATOR = "  "
+_NUMBERS = (2, 3)
+"""Columns of a table that are aligned to the right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +134,16 @@ def _long_words(seconds: float) -> str:
 
 
 def place_words(row: AgentRow, home: Path) -> str:
-    """The folder, and in brackets the branch or worktree: ``~/app (main)``."""
+    """The folder, and in brackets the worktree and branch: ``~/app (main)``.
+
+    A long one begins with ``…``, as its end tells folders apart.
+    """
     if row.cwd == Path():
         return ""
     known = dict.fromkeys(filter(None, (row.worktree, row.branch)))
     where = short_path(row.cwd, home)
-    return printable_line(f"{where} ({', '.join(known)})" if known else where)
+    whole = printable_line(f"{where} ({', '.join(known)})" if known else where, _MOST_PLACE * 100)
+    return whole if len(whole) <= _MOST_PLACE else f"…{whole[1 - _MOST_PLACE :]}"
 
 
 def cost_words(row: AgentRow) -> str:
@@ -147,15 +156,26 @@ def context_words(row: AgentRow) -> str:
     return short_count(row.context_tokens) if row.context_tokens else ""
 
 
-def agent_count(rows: Sequence[AgentRow]) -> str:
-    """``3 agents: 1 needs you``."""
+def is_in(row: AgentRow, folders: Sequence[Path]) -> bool:
+    """Whether a session works in one of `folders`, or below."""
+    return row.cwd != Path() and any(map(row.cwd.is_relative_to, folders))
+
+
+def count_line(rows: Sequence[AgentRow], shown: int) -> str:
+    """How many sessions there are, and how many of them need the user: ``3 sessions: 1 needs you``.
+
+    Args:
+        rows: All of them.
+        shown: How many of them are listed.
+    """
     waiting = sum(row.needs_you for row in rows)
     text = count_text(len(rows), "session")
+    text += f" (the newest {shown} are listed)" * (shown < len(rows))
     return f"{text}: {waiting} {'needs' if waiting == 1 else 'need'} you" if waiting else text
 
 
 def table_lines(rows: Sequence[AgentRow], width: int, now: datetime, home: Path) -> list[str]:
-    """`rows` as lines of at most `width` columns, if they are wide enough for the facts.
+    """`rows` as lines of at most `width` columns, if that is enough for the facts.
 
     Args:
         rows: The rows, in order.
@@ -173,19 +193,26 @@ def table_lines(rows: Sequence[AgentRow], width: int, now: datetime, home: Path)
         )
         for row in rows
     ]
-    widths = [max(map(len, column)) for column in zip(*facts, strict=True)]
+    widths = [max(map(cell_len, column)) for column in zip(*facts, strict=True)]
     lines: list[str] = []
     for row, cells in zip(rows, facts, strict=True):
+        gaps = [" " * (size - cell_len(cell)) for cell, size in zip(cells, widths, strict=True)]
         aligned = [
-            cell.rjust(size) if number in (2, 3) else cell.ljust(size)
-            for number, (cell, size) in enumerate(zip(cells, widths, strict=True))
-            if size
+            f"{gaps[number]}{cell}" if number in _NUMBERS else f"{cell}{gaps[number]}"
+            for number, cell in enumerate(cells)
+            if widths[number]
         ]
         start = _SEPARATOR.join(aligned)
         said = " – ".join(filter(None, (row.goal, row.last_line))) or "(no message yet)"
         room = max(width - len(start) - len(_SEPARATOR), _LEAST_GOAL)
-        lines.append(f"{start}{_SEPARATOR}{printable_line(said, room)}")
+        lines.append(f"{start}{_SEPARATOR}{_cut(printable_line(said), room)}")
     return lines
+
+
+def _cut(text: str, most_cells: int) -> str:
+    """`text` in at most `most_cells` cells of a terminal."""
+    is_short = cell_len(text) <= most_cells
+    return text if is_short else f"{set_cell_size(text, most_cells - 1).rstrip()}…"
 
 
 def row_json(row: AgentRow) -> JsonObject:
