@@ -5,6 +5,7 @@ and folders, and who holds a lock. A session is read when its file has changed: 
 its end, and of ours what was appended.
 """
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
@@ -85,7 +86,7 @@ class _Known:
 class AgentList:
     """All sessions, kept up to date.
 
-    Every method blocks, and is called by one thread at a time.
+    Its methods block; threads that call them wait for each other.
 
     Args:
         store: Our sessions, and the formats of others'.
@@ -107,21 +108,26 @@ class AgentList:
         self._monotonic = monotonic
         self._own: dict[Path, SessionFile] = {}
         self._foreign: dict[Path, ForeignPlace] = {}
+        self._databases: dict[Path, ForeignPlace] = {}
         self._folders: dict[Path, int] = {}
         self._locked: Sequence[Path] = ()
         self._open: dict[Path, RunningSession] = {}
         self._known: dict[Path, _Known] = {}
         self._list_again_s = -1.0
+        self._one_at_a_time = threading.Lock()
         self._looks = 0
 
     def look(self) -> bool:
         """Look whether anything has changed since the last look; reads no session."""
+        with self._one_at_a_time:
+            return self._look()
+
+    def _look(self) -> bool:
         before = self._state
         self._looks += 1
-        if self._list_again_s < self._monotonic() or self._folders != _times(self._folders):
+        is_due = self._list_again_s < self._monotonic()
+        if is_due or self._folders != _times(self._folders) or self._look_at_files():
             self._list()
-        else:
-            self._look_at_files()
         self._look_at_locks()
         return self._state != before
 
@@ -135,6 +141,10 @@ class AgentList:
         Args:
             most: Only so many of those that were written last; None for all.
         """
+        with self._one_at_a_time:
+            return self._rows(most)
+
+    def _rows(self, most: int | None) -> list[AgentRow]:
         wanted = self._newest()[:most]
         self._read_own([place for place in wanted if isinstance(place, SessionFile)])
         for place in wanted:
@@ -156,6 +166,7 @@ class AgentList:
         self._locked = self._store.locked()
         places = foreign_places(self._home, self._environ, self._store.formats)
         self._foreign = {place.path: self._as_read(place, places) for place in places}
+        self._databases = {place.file: place for place in places if place.path != place.file}
         files = [*self._own, *(place.file for place in places)]
         folders = {*_folders_around(files, self._home), self._store.root}
         self._folders = {**_times(folders - self._folders.keys()), **self._folders}
@@ -172,7 +183,8 @@ class AgentList:
         newest = islice((one for one in places if one.file == place.file), _REREAD_OF_DATABASE)
         return place if place in newest else before
 
-    def _look_at_files(self) -> None:
+    def _look_at_files(self) -> bool:
+        """Look at files that may have changed; whether a database has, which names its sessions."""
         hot_ns = time.time_ns() - int(_HOT_S * 1e9)
         turn = self._looks % _TURNS
         own = [
@@ -182,15 +194,12 @@ class AgentList:
         ]
         for file in own:
             self._replace_own(file)
-        databases: dict[Path, ForeignPlace | None] = {}
-        for number, place in enumerate([*self._foreign.values()]):
+        files = [place for place in self._foreign.values() if place.path == place.file]
+        for number, place in enumerate(files):
             if place.mtime_ns > hot_ns or number % _TURNS == turn:
-                if place.path == place.file:
-                    self._replace_foreign(place)
-                elif place.file not in databases:
-                    databases[place.file] = look_at_place(place.path, place.known)
-                    if databases[place.file] != place:
-                        self._list_again_s = -1.0  # it names other sessions first
+                self._replace_foreign(place)
+        databases = self._databases.values()
+        return any(look_at_place(place.path, place.known) != place for place in databases)
 
     def _replace_own(self, file: SessionFile) -> None:
         if found := session_files((file.path,)):
