@@ -166,7 +166,7 @@ class AgentList:
         self._locked = self._store.locked()
         places = foreign_places(self._home, self._environ, self._store.formats)
         self._foreign = {place.path: self._as_read(place, places) for place in places}
-        self._databases = {place.file: place for place in places if place.path != place.file}
+        self._databases = {place.file: place for place in places if place.is_in_database}
         files = [*self._own, *(place.file for place in places)]
         folders = {*_folders_around(files, self._home), self._store.root}
         self._folders = {**_times(folders - self._folders.keys()), **self._folders}
@@ -178,7 +178,7 @@ class AgentList:
     def _as_read(self, place: ForeignPlace, places: Sequence[ForeignPlace]) -> ForeignPlace:
         """`place`; one far down in a database that was read before counts as unchanged."""
         before = self._foreign.get(place.path)
-        if place.path == place.file or before is None:
+        if not place.is_in_database or before is None:
             return place
         newest = islice((one for one in places if one.file == place.file), _REREAD_OF_DATABASE)
         return place if place in newest else before
@@ -194,7 +194,7 @@ class AgentList:
         ]
         for file in own:
             self._replace_own(file)
-        files = [place for place in self._foreign.values() if place.path == place.file]
+        files = [place for place in self._foreign.values() if not place.is_in_database]
         for number, place in enumerate(files):
             if place.mtime_ns > hot_ns or number % _TURNS == turn:
                 self._replace_foreign(place)

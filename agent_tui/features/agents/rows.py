@@ -25,7 +25,7 @@ _ACTIVE_S = 10.0
 
 _LINE_CHARS = 200
 _LEAST_GOAL = 20
-_MOST_PLACE = 36
+_MOST_PLACE, _MOST_PATH = 36, 8_000
 _SEPARATOR = "  "
 _NUMBERS = (2, 3)
 """Columns of a table that are aligned to the right."""
@@ -133,17 +133,17 @@ def _long_words(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def place_words(row: AgentRow, home: Path) -> str:
+def place_words(row: AgentRow, home: Path, most_chars: int = _MOST_PLACE) -> str:
     """The folder, and in brackets the worktree and branch: ``~/app (main)``.
 
-    A long one begins with ``…``, as its end tells folders apart.
+    One that is longer than `most_chars` begins with ``…``, as its end tells folders apart.
     """
     if row.cwd == Path():
         return ""
     known = dict.fromkeys(filter(None, (row.worktree, row.branch)))
     where = short_path(row.cwd, home)
-    whole = printable_line(f"{where} ({', '.join(known)})" if known else where, _MOST_PLACE * 100)
-    return whole if len(whole) <= _MOST_PLACE else f"…{whole[1 - _MOST_PLACE :]}"
+    whole = printable_line(f"{where} ({', '.join(known)})" if known else where, _MOST_PATH)
+    return whole if len(whole) <= most_chars else f"…{whole[1 - most_chars :]}"
 
 
 def cost_words(row: AgentRow) -> str:

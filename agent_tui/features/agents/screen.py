@@ -9,11 +9,11 @@ from typing import ClassVar
 
 from textual import getters
 from textual.binding import Binding, BindingType
-from textual.content import Content
 from textual.types import CSSPathType
 from textual.widgets import Static
 
 from agent_tui.commands.core.front import TextQuestion
+from agent_tui.commands.core.short_words import short_path
 from agent_tui.errors import AgentTuiError
 from agent_tui.features.agents.command import AgentChoice, PickableAgents
 from agent_tui.features.agents.rows import (
@@ -24,21 +24,23 @@ from agent_tui.features.agents.rows import (
     place_words,
     state_words,
 )
-from agent_tui.safe_text import safe_text
 from agent_tui.ui.parts import KeysLine, any_app
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 
 _LOOK_S = 0.5
 """Seconds between looks at the times of files."""
 
-_SAY_AGAIN_S = 10.0
-"""Seconds after which the ages are written again, although nothing has changed."""
+_SAY_AGAIN_S, _SAY_SOON_S, _YOUNG_S = 30.0, 10.0, 90.0
+"""Seconds after which the ages are written again, although nothing has changed: sooner if something
+has changed in the last `_YOUNG_S`, whose age is in seconds."""
 
 _FIRST_ROWS = 60
 """More than a screen holds."""
 
 _KEYS = "enter open · {diff}n {filter} · r name · x stop · / search · esc close"
 _SEARCH_KEYS = "↑↓ move · enter open · esc end the search"
+_SHORT_ID = 8
+_PLACE_CHARS = 26
 _NOTHING = "No sessions of any agent."
 _NOBODY_WAITS = "No agent needs you. n shows all."
 
@@ -59,8 +61,7 @@ class AgentsScreen(PickerScreen[AgentChoice]):
     heading = "Agents"
     placeholder = "/ searches goals, folders and agents"
     column_titles = ("cost", "tokens", "folder", "agent", "state")
-    title_width = 24
-    has_preview = True
+    title_width = 40
     searches_at_once = False
     keeps_place = True
     AUTO_FOCUS: ClassVar[str | None] = ""
@@ -103,8 +104,14 @@ class AgentsScreen(PickerScreen[AgentChoice]):
             if await asyncio.to_thread(listed.look):
                 self._agent_rows = await asyncio.to_thread(listed.rows)
                 self._fill()
-            elif (datetime.now(UTC) - self._said_at).total_seconds() >= _SAY_AGAIN_S:
+            elif self._ages_are_due():
                 self._fill()
+
+    def _ages_are_due(self) -> bool:
+        now, newest = datetime.now(UTC), self._agent_rows[:1]
+        is_young = any((now - row.since).total_seconds() < _YOUNG_S for row in newest)
+        shown_s = (now - self._said_at).total_seconds()
+        return shown_s >= (_SAY_SOON_S if is_young else _SAY_AGAIN_S)
 
     def _fill(self) -> None:
         """Show the rows that are wanted now."""
@@ -113,9 +120,13 @@ class AgentsScreen(PickerScreen[AgentChoice]):
         shown = [row for row in rows if row.needs_you or not self._only_needing]
         self.nothing = _NOBODY_WAITS if rows else _NOTHING
         self.query_one("#picker-heading", Static).update(f"Agents: {count_line(rows, len(rows))}")
-        self.show_rows([_picker_row(row, now) for row in shown])
-        if (current := self.present_row) is not None:
-            self.query_one("#picker-preview-text", Static).update(self.preview_of(current))
+        home = Path.home()
+        self.show_rows([_picker_row(row, now, home) for row in shown])
+
+    def row_highlighted(self, row: PickerRow[AgentChoice]) -> None:
+        """Show below the rows what has no room in them."""
+        self.standing_note = _facts(row.value.row)
+        self.say(self._note)
 
     def first_row(self, rows: Sequence[PickerRow[AgentChoice]]) -> int:
         """The session that was acted on before."""
@@ -175,14 +186,19 @@ class AgentsScreen(PickerScreen[AgentChoice]):
         return "" if name is None else await self._what.sessions.rename(row, name)
 
 
-def _picker_row(row: AgentRow, now: datetime) -> PickerRow[AgentChoice]:
-    home = Path.home()
+def _picker_row(row: AgentRow, now: datetime, home: Path) -> PickerRow[AgentChoice]:
     return PickerRow(
         AgentChoice(row.path, "open", row),
         row.goal or "(no message yet)",
-        (cost_words(row), context_words(row), place_words(row, home), row.agent, _state(row, now)),
-        search=f"{row.id}\n{row.cwd}\n{row.last_line}",
-        preview=_preview(row, now, home),
+        (
+            cost_words(row),
+            context_words(row),
+            place_words(row, home, _PLACE_CHARS),
+            row.agent,
+            _state(row, now),
+        ),
+        search=f"{row.id}\n{row.cwd}",
+        tag=f" – {row.last_line}" if row.last_line else "",
         is_dim=not (row.pid or row.needs_you),
     )
 
@@ -191,23 +207,16 @@ def _state(row: AgentRow, now: datetime) -> str:
     return f"{'! ' if row.needs_you else ''}{state_words(row, now)}"
 
 
-def _preview(row: AgentRow, now: datetime, home: Path) -> Content:
+def _facts(row: AgentRow) -> str:
+    """The whole folder of a session, and where it runs."""
+    tokens = f"{context_words(row)} tokens" if row.context_tokens else ""
     facts = [
-        f"{row.agent} · {state_words(row, now)}",
-        place_words(row, home),
-        " · ".join(filter(None, (cost_words(row), _tokens(row)))),
+        short_path(row.cwd, Path.home()) if row.cwd != Path() else "folder unknown",
+        f"branch {row.branch}" if row.branch else "",
+        f"worktree {row.worktree}" if row.worktree else "",
+        cost_words(row),
+        tokens,
         f"process {row.pid}" if row.pid else "",
-        row.id[:8],
+        row.id[:_SHORT_ID],
     ]
-    shown = "\n".join(safe_text(fact, keep_newlines=False) for fact in facts if fact)
-    return Content.assemble(
-        (safe_text(row.goal or "(no message yet)", keep_newlines=False), "bold"),
-        "\n",
-        (shown, "$foreground-muted"),
-        "\n\n",
-        safe_text(row.last_line, keep_newlines=False),
-    )
-
-
-def _tokens(row: AgentRow) -> str:
-    return f"{context_words(row)} tokens" if row.context_tokens else ""
+    return " · ".join(filter(None, facts))

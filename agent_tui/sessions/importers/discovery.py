@@ -69,6 +69,11 @@ class ForeignPlace:
     size_bytes: int
     mtime_ns: int
 
+    @property
+    def is_in_database(self) -> bool:
+        """Whether it is one of several sessions in `file`."""
+        return self.path is not self.file
+
 
 def foreign_places(
     home: Path, environ: Mapping[str, str], formats: Iterable[ImportFormat]
@@ -152,7 +157,7 @@ def read_foreign_head(place: ForeignPlace) -> ForeignFile | None:
         cwd=Path(head.cwd),
         title=printable_line(head.problem or head.name or head.prompt),
         modified=head.modified or datetime.fromtimestamp(place.mtime_ns / 1e9, UTC),
-        size_bytes=place.size_bytes if place.path == place.file else None,
+        size_bytes=None if place.is_in_database else place.size_bytes,
         problem=head.problem,
     )
 
@@ -161,7 +166,7 @@ def read_foreign_end(place: ForeignPlace) -> SessionEnd:
     """What the last lines of the file at `place` say; nothing for a session in a database."""
     assert place.known.finder is not None
     end = SessionEnd()
-    if place.path != place.file:
+    if place.is_in_database:
         return end
     with suppress(OSError):
         for line in islice(newest_lines(place.path, _END_BYTES), _END_LINES):

@@ -79,14 +79,15 @@ async def test_the_list_follows_what_agents_do(stage: Stage, home: Path):
             assert rows[0].endswith("working")
             assert "Mend it." in rows[1]
             assert "Claude Code" in rows[1]
-            assert "› please fix the parser" in text(ui, "#picker-preview-text")
+            assert "fix the parser – › please fix the parser" in rows[0]
+            assert f"process {os.getpid()}" in text(ui, "#picker-message")
             log.note_state("waiting")
             await ui.until(lambda: listed(ui.app.screen)[0].endswith("! asking"))
             assert text(ui, "#picker-heading") == "Agents: 2 sessions: 1 needs you"
             log.append(entry(reply("All\nfixed.")))
             log.note_state("idle")
             await ui.until(lambda: listed(ui.app.screen)[0].endswith("done"))
-            assert text(ui, "#picker-preview-text").endswith("fixed.")
+            assert "fix the parser – fixed." in listed(ui.app.screen)[0]
             begin(stage, user("another")).close()
             await ui.until(lambda: count(ui) == 3)
 
@@ -156,8 +157,8 @@ async def test_x_ends_the_other_program_after_a_question(stage: Stage):
             await ui.pilot.press("x")
             await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
             await ui.pilot.press("y")
-            await ui.until(lambda: f"process {pid}" in text(ui, "#picker-message"))
-            await ui.until(lambda: "process" not in text(ui, "#picker-preview-text"))
+            await ui.until(lambda: f"sent to process {pid}" in text(ui, "#picker-message"))
+            await ui.until(lambda: f"· process {pid}" not in text(ui, "#picker-message"))
             await ui.pilot.press("x")
             await ui.until(lambda: "No program" in text(ui, "#picker-message"))
 
@@ -176,7 +177,7 @@ async def test_d_shows_the_changes_in_its_folder_and_returns(stage: Stage, tmp_p
         await ui.until(lambda: isinstance(ui.app.screen, ReviewScreen))
         await ui.pilot.press("escape")
         await ui.until(lambda: isinstance(ui.app.screen, AgentsScreen) and count(ui) == 2)
-        await ui.until(lambda: "fix it" in text(ui, "#picker-preview-text"))
+        await ui.until(lambda: str(folder) in text(ui, "#picker-message"))
         await ui.pilot.press("up" if there else "down", "d")
         await ui.until(lambda: "no longer exists" in text(ui, "#picker-message"))
 
