@@ -1,6 +1,7 @@
 """The list of all agents as a screen, which follows what they do."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -203,6 +204,13 @@ def _picker_row(row: AgentRow, now: datetime, home: Path) -> PickerRow[AgentChoi
     )
 
 
+def _program(row: AgentRow) -> str:
+    """What has the session open; empty if nothing has."""
+    if row.pid == os.getpid():
+        return "open here"
+    return f"process {row.pid}" if row.pid else ""
+
+
 def _state(row: AgentRow, now: datetime) -> str:
     return f"{'! ' if row.needs_you else ''}{state_words(row, now)}"
 
@@ -216,7 +224,7 @@ def _facts(row: AgentRow) -> str:
         f"worktree {row.worktree}" if row.worktree else "",
         cost_words(row),
         tokens,
-        f"process {row.pid}" if row.pid else "",
+        _program(row),
         row.id[:_SHORT_ID],
     ]
     return " · ".join(filter(None, facts))

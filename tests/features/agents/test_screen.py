@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from textual.widgets import Static
 
+from agent_tui.agent.part import Part
 from agent_tui.features.agents.screen import AgentsScreen
+from agent_tui.features.review.part import ReviewPart
 from agent_tui.features.review.screen import ReviewScreen
 from agent_tui.headless.printer import print_command
 from agent_tui.messages import Message
@@ -26,7 +28,7 @@ from tests.support.models import listed_services
 from tests.support.other_program import opened_elsewhere
 from tests.support.runtime import Stage
 from tests.support.session_values import entry, reply, user
-from tests.ui.app_support import Ui, listed, running_app
+from tests.ui.app_support import Ui, held, listed, running_app
 
 WIDE = (130, 40)
 
@@ -80,7 +82,7 @@ async def test_the_list_follows_what_agents_do(stage: Stage, home: Path):
             assert "Mend it." in rows[1]
             assert "Claude Code" in rows[1]
             assert "fix the parser – › please fix the parser" in rows[0]
-            assert f"process {os.getpid()}" in text(ui, "#picker-message")
+            assert "open here" in text(ui, "#picker-message")
             log.note_state("waiting")
             await ui.until(lambda: listed(ui.app.screen)[0].endswith("! asking"))
             assert text(ui, "#picker-heading") == "Agents: 2 sessions: 1 needs you"
@@ -180,6 +182,31 @@ async def test_d_shows_the_changes_in_its_folder_and_returns(stage: Stage, tmp_p
         await ui.until(lambda: str(folder) in text(ui, "#picker-message"))
         await ui.pilot.press("up" if there else "down", "d")
         await ui.until(lambda: "no longer exists" in text(ui, "#picker-message"))
+
+
+async def test_a_running_turn_is_not_left(stage: Stage):
+    begin(stage, user("fix the parser"), reply("Ok.")).close()
+    async with running_app(stage.folder, held("Half"), stage=stage, size=WIDE) as ui:
+        await ui.send("go")
+        await ui.send("/agents")
+        await ui.until(lambda: isinstance(ui.app.screen, AgentsScreen) and count(ui) == 2)
+        rows = listed(ui.app.screen)
+        assert rows[0].endswith("working")
+        await ui.pilot.press("down", "enter")
+        await ui.until(lambda: "while the agent works" in ui.notices[-1])
+        assert "{" not in ui.notices[-1]
+        assert ui.is_running
+        ui.let_go()
+        await ui.until(lambda: not ui.is_running)
+
+
+async def test_without_reviews_there_is_no_such_key(stage: Stage, monkeypatch: pytest.MonkeyPatch):
+    begin(stage, user("fix the parser"), reply("Ok.")).close()
+    monkeypatch.setattr(ReviewPart, "abilities", Part.abilities)
+    async with showing(stage, 1) as ui:
+        assert "changes" not in text(ui, "#picker-keys")
+        await ui.pilot.press("d")
+        await ui.until(lambda: "Nothing here shows" in text(ui, "#picker-message"))
 
 
 async def test_lines_list_and_stop(stage: Stage, home: Path):
