@@ -4,6 +4,7 @@ import os
 import sqlite3
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,13 @@ from agent_tui.agent.turn.limit_wait import LimitWait, wait_entry
 from agent_tui.features.agents import agent_list
 from agent_tui.features.agents.agent_list import AgentList, branch_at
 from agent_tui.features.agents.rows import AgentRow
-from agent_tui.messages import Cost, ToolCall, Usage
+from agent_tui.features.importers.claude_code import CLAUDE_CODE
+from agent_tui.messages import Cost, JsonObject, ToolCall, Usage
 from agent_tui.sessions.entries import Header
+from agent_tui.sessions.importers.builder import SessionEnd
+from agent_tui.sessions.importers.discovery import look_at_place
 from agent_tui.sessions.importers.formats import FORMATS, PI
+from agent_tui.sessions.importers.guard import guarded_import
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
 from tests.sessions.importers import claude_lines, codex_lines, recordings
@@ -246,13 +251,48 @@ def test_nothing_is_written_beside_the_sessions_of_others(home: Path):
 
 def test_a_database_that_changed_is_read_again(home: Path):
     place = recordings.opencode(home)
-    database = place if place.is_file() else place.parent
     found = listed(home)
     assert len(rows(found)) == 1
-    with closing(sqlite3.connect(database)) as opened, opened:
+    with closing(sqlite3.connect(place.parent)) as opened, opened:
         opened.execute("UPDATE session SET title = 'Another title'")
     (after,) = rows(found)
     assert after.goal == "Another title"
+
+
+def test_far_down_in_a_database_nothing_is_read_again(home: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(agent_list, "_REREAD_OF_DATABASE", 0)
+    place = recordings.opencode(home)
+    found = listed(home)
+    (before,) = rows(found)
+    with closing(sqlite3.connect(place.parent)) as opened, opened:
+        opened.execute("UPDATE session SET title = 'Another title'")
+    assert rows(found) == [before]
+    assert not found.look()
+
+
+def test_what_a_database_keeps_beside_it_counts_as_a_change(home: Path):
+    place = recordings.opencode(home)
+    os.utime(place.parent, (1_000, 1_000))
+    before = look_at_place(place, FORMATS[0])
+    assert before is not None
+    assert (before.is_in_database, before.mtime_ns) == (True, 1_000_000_000_000)
+    beside = place.parent.with_name("opencode.db-wal")
+    beside.touch()
+    os.utime(beside, (2_000, 2_000))
+    after = look_at_place(place, FORMATS[0])
+    assert after is not None
+    assert after.mtime_ns == 2_000_000_000_000
+
+
+def test_a_reader_that_fails_at_the_end_leaves_the_rest_of_the_row(home: Path):
+    def fail(_end: SessionEnd, _line: JsonObject) -> None:
+        raise ZeroDivisionError
+
+    assert CLAUDE_CODE.finder is not None
+    failing = replace(CLAUDE_CODE, finder=replace(CLAUDE_CODE.finder, read_end=fail))
+    claude(home, ASKED, ANSWERED)
+    (row,) = rows(listed(home, (guarded_import(failing),)))
+    assert (row.goal, row.last_line, row.state) == ("Mend it.", "", None)
 
 
 def test_the_branch_and_the_worktree_of_a_folder(tmp_path: Path):
