@@ -167,7 +167,7 @@ def test_what_was_paid_elsewhere_is_no_cost(tmp_path: Path) -> None:
     copied = entry(paid(4)).model_copy(update={"timestamp": "2020-01-01T00:00:00.000Z"})
     own = entry(paid(0.5)).model_copy(update={"timestamp": "2999-01-01T00:00:00.000Z"})
     spent = Requests(model="m", requests=2, usage=Usage(cost=Cost(total=2)))
-    carried = Carryover(summary="S", spent=(spent,))
+    carried = Carryover(lastSummary="S", spent=(spent,))
     fork = header(parent_session="other", compaction=carried)
     path.write_bytes(session_bytes(chain(pulled, copied, own), fork))
     found = read_summary(path)

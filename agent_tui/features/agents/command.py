@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from agent_tui.agent.part import abilities_of
 from agent_tui.agent.runtime import AgentRuntime
@@ -22,9 +22,6 @@ from agent_tui.features.agents.programs import stop_program
 from agent_tui.features.agents.rows import AgentRow, count_line, is_in, state_words, table_lines
 from agent_tui.safe_paths import is_folder
 from agent_tui.safe_text import printable_line
-
-if TYPE_CHECKING:  # a run without the screen imports no Textual
-    from textual.screen import Screen
 
 AgentAction: TypeAlias = Literal["open", "diff"]
 
@@ -223,12 +220,6 @@ class PickableAgents:
     can_compare: bool
     only_needing: bool = False
     begins_at: AgentChoice | None = None
-
-    def make_picker(self) -> "Screen[object]":
-        """The list, as a screen."""
-        from agent_tui.features.agents.screen import AgentsScreen
-
-        return cast("Screen[object]", AgentsScreen(self))
 
     async def listing(self) -> Listing[AgentChoice]:
         """The newest sessions."""

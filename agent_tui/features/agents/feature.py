@@ -11,5 +11,10 @@ FEATURE = Feature(
             "agent_tui.features.agents.shell",
         ),
     ),
+    pickers={
+        "agent_tui.features.agents.command:PickableAgents": (
+            "agent_tui.features.agents.screen:make_picker"
+        )
+    },
     brings={"agent_tui.commands": ("agent_tui.features.agents.command:agents",)},
 )

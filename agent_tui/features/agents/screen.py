@@ -25,6 +25,7 @@ from agent_tui.features.agents.rows import (
     place_words,
     state_words,
 )
+from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.parts import KeysLine, any_app
 from agent_tui.ui.screens.picker import PickerRow, PickerScreen
 
@@ -228,3 +229,8 @@ def _facts(row: AgentRow) -> str:
         row.id[:_SHORT_ID],
     ]
     return " · ".join(filter(None, facts))
+
+
+def make_picker(wanted: PickableAgents, _front: ScreenFront) -> AgentsScreen:
+    """The screen for `wanted`, which has a front itself."""
+    return AgentsScreen(wanted)
