@@ -223,11 +223,15 @@ class AgentList:
         stale = [file for file in files if not self._knows(file)]
         if not stale:
             return
+        root = (self._store.root,)
+        is_unchanged = _times(root).items() <= self._folders.items()
         with closing(self._store.summaries(stale)) as found:
             for file, summary in found:
                 end = read_own_end(file.path)
                 row = None if summary is None else _row_of_ours(summary, end)
                 self._known[file.path] = _Known(file.size_bytes, file.mtime_ns, row, end)
+        if is_unchanged:  # what changed there since is the index, which the summaries are stored in
+            self._folders |= _times(root)
 
     def _read_foreign(self, place: ForeignPlace) -> None:
         if self._knows(place):

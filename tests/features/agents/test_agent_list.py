@@ -188,7 +188,6 @@ def test_a_look_notices_what_changes_and_nothing_else(home: Path):
     found = listed(home)
     assert found.look()
     found.rows()
-    found.look()  # the index of our sessions is new beside them
     assert not found.look()
     log.note_state("waiting")
     assert found.look()
@@ -202,6 +201,28 @@ def test_a_look_notices_what_changes_and_nothing_else(home: Path):
     log.close()
     assert found.look()
     assert not found.look()
+
+
+def test_the_index_that_reading_writes_is_no_reason_to_list_folders_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    log = begin(home, user("a"))
+    found = listed(home)
+    found.look()
+    found.rows()
+    searched: list[Path] = []
+    search = agent_list.foreign_places
+    monkeypatch.setattr(
+        agent_list, "foreign_places", lambda *given: (searched.append(home), search(*given))[1]
+    )
+    log.append(entry(reply("b")))
+    assert found.look()
+    assert found.rows()[0].last_line == "b"
+    assert not found.look()
+    assert searched == []
+    log.close()
+    assert found.look()
+    assert searched == [home]
 
 
 def test_an_old_session_that_goes_on_is_noticed_within_a_few_looks(home: Path):
