@@ -14,11 +14,14 @@ class FolderReviews(Ability):
     unavailable: ClassVar[str] = "Nothing here shows the changes in a folder."
 
     @abstractmethod
-    async def show_changes(self, front: Front, folder: Path) -> None:
+    async def show_changes(self, front: Front, folder: Path) -> str:
         """Show what changed in `folder`, until the user has read it.
 
         In a worktree that agent-tui made, that is all work since it began; elsewhere what is not
         committed.
+
+        Returns:
+            That nothing has changed, for the user; empty if changes were shown.
 
         Raises:
             AgentTuiError: Git cannot tell.

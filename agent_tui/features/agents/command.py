@@ -110,19 +110,14 @@ async def _show(front: Front, listed: AgentList, filter_name: str) -> None:
         picked = await front.pick(shown)
         if picked is None or isinstance(picked, str):
             return
-        try:
-            match picked.action:
-                case "open":
-                    await _open(front, picked.row)
-                    return
-                case "diff" if reviews is not None:
-                    await reviews.show_changes(front, picked.row.cwd)
-                case _:
-                    pass
-        except AgentTuiError as error:
-            front.say(str(error), "warning")
+        if picked.action == "open" or reviews is None:
+            await _open(front, picked.row)
             return
-        shown = replace(shown, begins_at=picked)
+        try:
+            told = await reviews.show_changes(front, picked.row.cwd)
+        except AgentTuiError as error:
+            told = str(error)
+        shown = replace(shown, begins_at=picked, told=told)
 
 
 def _reviews_of(runtime: AgentRuntime) -> FolderReviews | None:
@@ -212,6 +207,7 @@ class PickableAgents:
         can_compare: Whether something shows the changes in a folder.
         only_needing: Whether only those that need the user are shown at first.
         begins_at: The choice to highlight at first; None for the newest session.
+        told: What the user is told below the list at first; may be empty.
     """
 
     sessions: Sessions
@@ -220,6 +216,7 @@ class PickableAgents:
     can_compare: bool
     only_needing: bool = False
     begins_at: AgentChoice | None = None
+    told: str = ""
 
     async def listing(self) -> Listing[AgentChoice]:
         """The newest sessions."""

@@ -27,7 +27,7 @@ from agent_tui.features.agents.rows import (
 )
 from agent_tui.ui.front import ScreenFront
 from agent_tui.ui.parts import KeysLine, any_app
-from agent_tui.ui.screens.picker import PickerRow, PickerScreen
+from agent_tui.ui.screens.picker import PickerRow, PickerScreen, RowList
 
 _LOOK_S = 0.5
 """Seconds between looks at the times of files."""
@@ -83,6 +83,7 @@ class AgentsScreen(PickerScreen[AgentChoice]):
         self._what = shown
         self._only_needing = shown.only_needing
         self._begins_at = shown.begins_at
+        self._note = shown.told
         self._agent_rows: list[AgentRow] = []
         self._said_at = datetime.now(UTC)
 
@@ -116,7 +117,9 @@ class AgentsScreen(PickerScreen[AgentChoice]):
         return shown_s >= (_SAY_SOON_S if is_young else _SAY_AGAIN_S)
 
     def _fill(self) -> None:
-        """Show the rows that are wanted now."""
+        """Show the rows that are wanted now, unless the list is gone: it goes before the screen."""
+        if not self.query(RowList):
+            return
         self._said_at = now = datetime.now(UTC)
         rows = list(filter(self._what.wanted, self._agent_rows))
         shown = [row for row in rows if row.needs_you or not self._only_needing]

@@ -20,5 +20,5 @@ class ReviewPart(Part):
 
 
 class _Reviews(FolderReviews):
-    async def show_changes(self, front: Front, folder: Path) -> None:
-        await show_changes(front, f"folder {folder}")
+    async def show_changes(self, front: Front, folder: Path) -> str:
+        return await show_changes(front, f"folder {folder}")

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -64,7 +65,8 @@ async def showing(stage: Stage, rows: int, argument: str = "") -> AsyncGenerator
 
 
 def count(ui: Ui) -> int:
-    return ui.app.screen.query_one(RowList).count
+    """How many rows are listed; -1 before there is a list."""
+    return next((found.count for found in ui.app.screen.query(RowList)), -1)
 
 
 def text(ui: Ui, selector: str) -> str:
@@ -182,6 +184,18 @@ async def test_d_shows_the_changes_in_its_folder_and_returns(stage: Stage, tmp_p
         await ui.until(lambda: str(folder) in text(ui, "#picker-message"))
         await ui.pilot.press("up" if there else "down", "d")
         await ui.until(lambda: "no longer exists" in text(ui, "#picker-message"))
+        git(folder, "add", "new.py")
+        git(folder, "commit", "-qm", "new")
+        for told in ("Nothing changed in", "no git repository"):
+            await ui.pilot.press("home", *["down"] * there, "d")
+            await ui.until(
+                lambda told=told: (
+                    isinstance(ui.app.screen, AgentsScreen)
+                    and count(ui) == 2
+                    and told in text(ui, "#picker-message")
+                )
+            )
+            shutil.rmtree(folder / ".git", ignore_errors=True)
 
 
 async def test_a_running_turn_is_not_left(stage: Stage):
