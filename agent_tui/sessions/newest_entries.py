@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent_tui.sessions.entries import Entry, Header
-from agent_tui.sessions.file.chunks import newest_lines
+from agent_tui.sessions.file.newest_lines import newest_lines
 from agent_tui.sessions.format.codec import UnreadableRecordError, decode_record
 
 _MOST_BYTES = 8_000_000

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.sessions.file.chunks import newest_lines
+from agent_tui.sessions.file.newest_lines import newest_lines
 from agent_tui.sessions.newest_entries import newest_entries
 from tests.support.session_values import chain, conversation, entry, session_bytes, user
 

@@ -1,6 +1,5 @@
 """Read files of lines in pieces, from the start or the end, and check whether one only grew."""
 
-import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +12,6 @@ MAX_LINE_BYTES = 64_000_000
 """A longer line is skipped by every reader: no provider accepts a message of nearly that size."""
 
 CHUNK_BYTES = 4_000_000
-_PIECE_BYTES = 32_768
-"""Read at first from the end; each further piece is twice as large."""
-
 _CHECKED_BYTES = 2_048
 
 
@@ -82,29 +78,6 @@ def read_chunks(path: Path, start: int = 0, chunk_bytes: int = CHUNK_BYTES) -> I
                 begun.clear()
         if begun or passed_bytes:
             yield LineChunk(b"" if passed_bytes else bytes(begun), passed_bytes + len(begun))
-
-
-def newest_lines(path: Path, most_bytes: int) -> Iterator[bytes]:
-    r"""The lines of `path` without their ends, the last one first; empty lines are left out.
-
-    Args:
-        path: The file. It may grow meanwhile.
-        most_bytes: Bytes at its end to look at; a line that begins before them is left out.
-
-    Raises:
-        OSError: The file cannot be read.
-    """
-    with open_regular_file(path, buffering=0) as file:
-        start = file.seek(0, os.SEEK_END)
-        least, begun, piece = max(start - most_bytes, 0), b"", _PIECE_BYTES
-        while start > least:
-            size = min(piece, start - least)
-            start, piece = start - size, piece * 2
-            file.seek(start)
-            begun, *lines = (file.read(size) + begun).split(b"\n")
-            yield from filter(None, reversed(lines))
-        if begun and not start:
-            yield begun
 
 
 def checksum(path: Path, size_bytes: int) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import open_regular_file
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.file.chunks import newest_lines
+from agent_tui.sessions.file.newest_lines import newest_lines
 from agent_tui.sessions.importers.builder import (
     ImportFormat,
     SessionEnd,
