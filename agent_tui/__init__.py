@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         ForeignSession,
         ImportFormat,
         SessionBuilder,
+        SessionEnd,
         SessionFinder,
         SessionHead,
     )
@@ -47,6 +48,7 @@ __all__ = [
     "ModelProvider",
     "Session",
     "SessionBuilder",
+    "SessionEnd",
     "SessionFinder",
     "SessionHead",
     "Shortening",
@@ -75,6 +77,7 @@ _HOMES = {
     "ModelProvider": "providers.registry",
     "Session": "api.session",
     "SessionBuilder": "sessions.importers.builder",
+    "SessionEnd": "sessions.importers.builder",
     "SessionFinder": "sessions.importers.builder",
     "SessionHead": "sessions.importers.builder",
     "Shortening": "compaction.strategies.registry",

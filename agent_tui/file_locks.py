@@ -185,10 +185,14 @@ def hold_lock(path: Path, *, within_s: float) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class LockHolder:
-    """The process that holds a lock on this machine, and its newest note (may be empty)."""
+    """The process that holds a lock on this machine, and its newest note (may be empty).
+
+    `since_s` is when it wrote that note or took the lock, in seconds since 1970.
+    """
 
     pid: int
     note: str
+    since_s: float = 0.0
 
 
 def read_holder(path: Path) -> LockHolder | None:
@@ -203,7 +207,8 @@ def read_holder(path: Path) -> LockHolder | None:
             except BlockingIOError:
                 words = file.read(_MOST_OWNER_BYTES).decode("utf-8", "replace").split()
                 pid = int(words[0]) if words and words[0].isdecimal() else 0
-                return LockHolder(pid, words[1] if len(words) > 1 else "")
+                since_s = os.fstat(file.fileno()).st_mtime
+                return LockHolder(pid, words[1] if len(words) > 1 else "", since_s)
     except OSError:
         pass
     return None

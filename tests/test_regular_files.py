@@ -19,13 +19,13 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.features.hooks.files import read_hook_file
 from agent_tui.features.local.gguf import read_gguf
 from agent_tui.features.mcp.server_files import read_server_file
-from agent_tui.features.session_picker.newest_entries import newest_entries
 from agent_tui.permissions.trust import TrustFile
 from agent_tui.regular_files import NotRegularFileError, open_regular_file, read_regular_file
 from agent_tui.sessions.file.writer import session_status
 from agent_tui.sessions.importers.formats import detect_format
 from agent_tui.sessions.listing import read_summary
 from agent_tui.sessions.log import SessionLog
+from agent_tui.sessions.newest_entries import newest_entries
 from agent_tui.tools.files.images import read_image
 from tests.support.patience import PATIENCE_S
 
@@ -101,7 +101,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "session": lambda path: SessionLog.open(path, read_only=True),
     "summary of a session": read_summary,
     "status of a session": session_status,
-    "end of a session": lambda path: newest_entries(path, 1),
+    "end of a session": lambda path: next(newest_entries(path)),
     "foreign session": detect_format,
     "history": lambda path: PromptHistory(path).load(),
     "trust": lambda path: TrustFile(path).read(),

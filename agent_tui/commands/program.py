@@ -34,7 +34,7 @@ async def exit_(front: Front, _argument: str) -> None:
 _SUBJECTS = {
     "Conversation": ("conversation", "goal", "loops", "review"),
     "Context": ("compaction", "context", "memory", "rules", "skills"),
-    "Sessions": ("sessions", "tree"),
+    "Sessions": ("sessions", "agents", "tree"),
     "Model and cost": ("model",),
     "Permissions": ("permissions", "trust", "mcp"),
 }

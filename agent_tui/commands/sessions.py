@@ -10,12 +10,14 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.agent.session.manager import TAKEN_OVER
 from agent_tui.commands.core.command import command
 from agent_tui.commands.core.front import Choice, Front, Question
 from agent_tui.commands.core.short_words import task_title
 from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.file.writer import RunningSession, SessionState, SessionStatus
+from agent_tui.sessions.importers.import_session import import_session
 from agent_tui.sessions.listing import SessionSummary
 
 OpenChoice: TypeAlias = Literal["write", "read-only", "fork", "here", "take over"]
@@ -180,6 +182,34 @@ async def resume_session(front: Front, ref: str, *, keep_model: bool = False) ->
         )
     front.show_events(events)
     front.show_events(await front.runtime.refresh_usage())
+    return True
+
+
+async def open_copy(front: Front, path: Path, format_name: str) -> bool:
+    """Continue a copy of another agent's session; false if the user declined or it failed.
+
+    Args:
+        front: The front to ask and show in. It reports errors.
+        path: The session, which does not change.
+        format_name: Its format.
+    """
+    runtime = front.runtime
+    try:
+        imported = await asyncio.to_thread(
+            import_session,
+            runtime.services.store,
+            path,
+            cwd=runtime.conversation.cwd,
+            format_name=format_name,
+        )
+    except AgentTuiError as error:
+        front.say(str(error), "error")
+        return False
+    if not await open_session(front, str(imported.path)):
+        return False
+    front.say(TAKEN_OVER.format(count=imported.entries))
+    for warning in imported.warnings:
+        front.say(warning, "warning")
     return True
 
 

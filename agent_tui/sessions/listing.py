@@ -4,7 +4,7 @@ import os
 import os.path
 import re
 import sqlite3
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -34,6 +34,8 @@ from agent_tui.text import decode_path, encode_path
 _USER_ROLE = re.compile(rb'"role"\s*:\s*"user"')
 _MESSAGE_MARKS = (b'"type":"message"', b'"type": "message"')
 _PULLED_MARK = b'"pulledFrom":"'
+_COST = re.compile(rb'"usage":\{[^{}]*"cost":\{[^{}]*"total":([0-9.eE+-]+)')
+_MOMENT = re.compile(rb'"timestamp":"([0-9T:.Z-]+)"')
 _MOST_TRIES = 8
 """Most lines tried that only look like the wanted kind."""
 
@@ -58,7 +60,10 @@ class SessionSummary:
     the newest reply, or the size after the newest compaction; 0 if unknown. `origin` is from the
     header; empty for a session that a user made. `pulled_from` says who pushed it, or else from
     which remote; empty for a session that began here. `is_named_here`: an entry of this clone
-    names it, or takes its name away, so that names of others don't count.
+    names it, or takes its name away, so that names of others don't count. `created` is from the
+    header. `cost_usd` is what the requests of this session cost, as far as prices are known; that
+    of the sessions that ``/compact`` ended is included, and that of pulled or copied messages is
+    not.
     """
 
     id: str
@@ -76,6 +81,8 @@ class SessionSummary:
     origin: str = ""
     pulled_from: str = ""
     is_named_here: bool = False
+    created: str = ""
+    cost_usd: float = 0.0
 
 
 def read_summary(path: Path) -> SessionSummary | None:
@@ -126,6 +133,7 @@ def _blank(path: Path, header: Header) -> SessionSummary:
         context_tokens=0,
         origin=header.origin or "",
         pulled_from=printable_line(header.pulled_from.name) if header.pulled_from else "",
+        created=header.timestamp,
     )
 
 
@@ -146,7 +154,20 @@ def _with_lines(before: SessionSummary, chunk: LineChunk) -> SessionSummary:
         size_bytes=before.size_bytes + chunk.size_bytes,
         context_tokens=before.context_tokens if tokens is None else tokens,
         is_named_here=before.is_named_here or own_name is not None,
+        cost_usd=before.cost_usd + sum(_costs(data, before)),
     )
+
+
+def _costs(data: bytes, summary: SessionSummary) -> Iterator[float]:
+    """What each request cost that is recorded in `data`; see `own_usage` for those left out."""
+    for found in _COST.finditer(data):
+        line = _line_around(data, found.start())
+        moment = _MOMENT.search(line)
+        is_header = line.startswith(b'{"type":"session"')
+        is_copied = moment is not None and moment[1].decode() < summary.created
+        if is_header or not (_PULLED_MARK in line or (summary.parent_session and is_copied)):
+            with suppress(ValueError):
+                yield float(found[1])
 
 
 def _with_date(found: SessionSummary) -> SessionSummary:
@@ -271,7 +292,7 @@ def discard_if_broken(path: Path, error: OSError | sqlite3.Error) -> None:
             path.with_name(path.name + suffix).unlink()
 
 
-_SCHEMA_VERSION = 8
+_SCHEMA_VERSION = 9
 _BUSY_TIMEOUT_S = 0.5
 
 _Row: TypeAlias = tuple[int, int, int, str]
@@ -311,11 +332,13 @@ class SessionIndex:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def summaries(self, files: Iterable[SessionFile]) -> Generator[SessionSummary | None]:
+    def summaries(
+        self, files: Iterable[SessionFile], *, is_all: bool = True
+    ) -> Generator[SessionSummary | None]:
         """Yield the summary of each of `files`, or None for a file that is no session.
 
-        New summaries are stored when the iterator ends or is closed; files that are not in `files`
-        are then forgotten.
+        New summaries are stored when the iterator ends or is closed. If these are all files, those
+        that are gone are then forgotten.
         """
         listed = list(files)
         known = self._load()
@@ -331,7 +354,8 @@ class SessionIndex:
                     fresh[key] = _row(file, summary)
                     yield summary
         finally:
-            gone = known.keys() - {os.fsencode(file.path) for file in listed}
+            listed_keys = {os.fsencode(file.path) for file in listed}
+            gone = known.keys() - listed_keys if is_all else set[bytes]()
             if fresh or gone:
                 self._store(fresh, gone)
 

@@ -233,12 +233,15 @@ class SessionStore:
             ]
         return sorted(sessions, key=lambda found: (found.modified, found.id), reverse=True)
 
+    def locked(self) -> Sequence[Path]:
+        """The files of the sessions that have a lock, held or left by a killed program."""
+        if not self.root.is_dir():
+            return ()
+        return tuple(lock.with_suffix("") for lock in self.root.glob("*/*.jsonl.lock"))
+
     def running(self) -> dict[Path, RunningSession]:
         """The sessions that programs on this machine have open now, by file. Blocking."""
-        if not self.root.is_dir():
-            return {}
-        files = (lock.with_suffix("") for lock in self.root.glob("*/*.jsonl.lock"))
-        held = ((file, running_session(file)) for file in files)
+        held = ((file, running_session(file)) for file in self.locked())
         return {file: found for file, found in held if found is not None}
 
     def unreadable(
@@ -277,15 +280,28 @@ class SessionStore:
             first: The sessions in this working folder's own folder come before all others.
             page_size: Number of files read per page.
         """
-        if not self.root.is_dir():
-            return
-        files = session_files(self._files())
+        files = list(self.files())
         if first is not None:
             slug = cwd_slug(first)
             files.sort(key=lambda file: file.path.parent.name != slug)
         with closing(SessionIndex(self.root / "index.sqlite").summaries(files)) as summaries:
             while page := tuple(islice(summaries, page_size)):
                 yield tuple(found for found in page if found is not None)
+
+    def files(self) -> Sequence[SessionFile]:
+        """All session files, those that were last written first; nothing is read. Blocking."""
+        return session_files(self._files()) if self.root.is_dir() else ()
+
+    def summaries(
+        self, files: Sequence[SessionFile]
+    ) -> Generator[tuple[SessionFile, SessionSummary | None]]:
+        """Yield each of some `files` with its summary; None for a file that is no session.
+
+        Close the generator to stop early, as for `pages`. Blocking.
+        """
+        index = SessionIndex(self.root / "index.sqlite")
+        with closing(index.summaries(files, is_all=False)) as found:
+            yield from zip(files, found, strict=False)
 
     def search(self, query: str, limit: int = 100) -> Sequence[SearchHit]:
         """Sessions in which all words of `query` occur, the best first. Blocking; never raises.
@@ -321,14 +337,11 @@ class SessionStore:
             progress: Called now and then with the number of sessions done and in total.
             is_cancelled: Called several times a second; finished work is kept.
         """
-        return self._search.update(self._list_files(), progress, is_cancelled)
+        return self._search.update(self.files(), progress, is_cancelled)
 
     def count_unsearched(self) -> int:
         """The number of sessions whose present version `search` does not cover."""
-        return self._search.pending(self._list_files())
-
-    def _list_files(self) -> Sequence[SessionFile]:
-        return session_files(self._files()) if self.root.is_dir() else ()
+        return self._search.pending(self.files())
 
     def newest(self, cwd: Path) -> SessionSummary | None:
         """The most recently written session in `cwd`, without those that were pulled."""

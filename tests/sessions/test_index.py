@@ -56,6 +56,23 @@ def test_of_a_file_that_grew_only_the_end_is_read(store: SessionStore, reads: li
     assert reads == []
 
 
+def test_some_summaries_are_stored_and_the_others_not_forgotten(
+    store: SessionStore, reads: list[str]
+) -> None:
+    path = write_session(store, user("first"), age_s=10)
+    write_session(store, user("other"), age_s=20)
+    store.list()
+    append_to(path, user("more"), age_s=5)
+    reads.clear()
+    ((file, found),) = store.summaries(store.files()[:1])
+    assert found is not None
+    assert (file.path, found.path, found.message_count) == (path, path, 2)
+    assert reads == ["end"]
+    reads.clear()
+    assert prompts(store.list()) == ["first", "other"]
+    assert reads == []
+
+
 @pytest.mark.parametrize("change", ["another beginning", "shorter", "torn before", "same size"])
 def test_a_file_that_did_not_only_grow_is_read_whole(
     store: SessionStore, reads: list[str], change: str

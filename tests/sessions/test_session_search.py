@@ -432,7 +432,7 @@ def test_rows_of_files_that_are_gone_do_not_pile_up(
 def test_two_that_index_at_once_add_nothing_twice(store: SessionStore) -> None:
     for number in range(5):
         write_session(store, user(f"word{number}"), age_s=number)
-    files = store._list_files()
+    files = store.files()
     with (
         closing(word_index.WordIndex(store.root / "search.sqlite")) as one,
         closing(word_index.WordIndex(store.root / "search.sqlite")) as other,

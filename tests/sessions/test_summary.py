@@ -3,8 +3,15 @@ from pathlib import Path
 import pytest
 
 from agent_tui.attachments import instructions_block
-from agent_tui.messages import AssistantMessage, Usage
-from agent_tui.sessions.entries import CompactionEntry, Entry, ModelChangeEntry, SessionInfoEntry
+from agent_tui.messages import AssistantMessage, Cost, Usage
+from agent_tui.sessions.entries import (
+    Carryover,
+    CompactionEntry,
+    Entry,
+    ModelChangeEntry,
+    Requests,
+    SessionInfoEntry,
+)
 from agent_tui.sessions.file import chunks
 from agent_tui.sessions.file.chunks import (
     CHUNK_BYTES,
@@ -13,6 +20,7 @@ from agent_tui.sessions.file.chunks import (
     read_chunks,
     read_lines,
 )
+from agent_tui.sessions.format.codec import encode_entry
 from agent_tui.sessions.listing import SessionSummary, extend_summary, read_summary
 from tests.support.session_values import chain, entry, header, reply, session_bytes, user
 
@@ -129,3 +137,39 @@ def test_a_checksum_tells_growth_from_a_rewrite(tmp_path: Path) -> None:
 def test_the_first_prompt_is_what_the_person_typed(tmp_path: Path):
     sent = f"/review\n\n{instructions_block('Read the diff.')}"
     assert summary_of(tmp_path / "s.jsonl", entry(user(sent))).first_prompt == "/review"
+
+
+def paid(cost_usd: float) -> AssistantMessage:
+    usage = Usage(input=10, output=5, cost=Cost(total=cost_usd))
+    return reply("ok").model_copy(update={"usage": usage})
+
+
+def test_the_cost_is_that_of_all_requests(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    compacted = CompactionEntry(
+        summary='{"usage":{"cost":{"total":5}}}',
+        first_kept_entry_id="x",
+        usage=Usage(cost=Cost(total=0.25)),
+    )
+    found = summary_of(path, entry(paid(1.5)), entry(user("a")), compacted)
+    assert found.cost_usd == 1.75
+    with path.open("ab") as file:
+        file.write(encode_entry(entry(paid(0.5))))
+    extended = extend_summary(found)
+    assert extended == read_summary(path)
+    assert extended is not None
+    assert extended.cost_usd == 2.25
+
+
+def test_what_was_paid_elsewhere_is_no_cost(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    pulled = entry(paid(8)).model_copy(update={"pulled_from": "sam"})
+    copied = entry(paid(4)).model_copy(update={"timestamp": "2020-01-01T00:00:00.000Z"})
+    own = entry(paid(0.5)).model_copy(update={"timestamp": "2999-01-01T00:00:00.000Z"})
+    spent = Requests(model="m", requests=2, usage=Usage(cost=Cost(total=2)))
+    carried = Carryover(lastSummary="S", spent=(spent,))
+    fork = header(parent_session="other", compaction=carried)
+    path.write_bytes(session_bytes(chain(pulled, copied, own), fork))
+    found = read_summary(path)
+    assert found is not None
+    assert found.cost_usd == 2.5

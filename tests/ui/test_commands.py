@@ -59,6 +59,7 @@ def test_every_command_of_the_program_is_there():
         "clear",
         "reload",
         "resume",
+        "agents",
         "tree",
         "undo",
         "fork",

@@ -87,3 +87,11 @@ def test_a_long_title_leaves_its_tag_whole():
     shown = picker_line(row, column_widths([row.columns]), 60, 16)
     assert shown.cell_length == 60
     assert "…  (tally)" in shown.plain
+
+
+def test_a_long_tag_takes_what_a_short_title_leaves():
+    row = PickerRow("", "Fix it", ("5m",), tag=f" – {'last line ' * 9}")
+    shown = picker_line(row, column_widths([row.columns]), 60, 16)
+    assert shown.cell_length == 60
+    assert shown.plain.startswith("Fix it – last line last line last line last line last")
+    assert "…  5m" in shown.plain

@@ -1,6 +1,6 @@
 """Begin a conversation, and turn a session file into one that can continue."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from itertools import takewhile
@@ -33,6 +33,7 @@ from agent_tui.safe_text import printable_line
 from agent_tui.sessions.context import newest_base_url, newest_model, newest_thinking_level
 from agent_tui.sessions.entries import (
     CustomEntry,
+    Entry,
     Header,
     MessageEntry,
     ModelChangeEntry,
@@ -293,15 +294,19 @@ def interruption_note(log: SessionLog) -> str:
     """The note about a turn that was cut off; empty if the last turn ended normally."""
     if log.is_read_only:
         return ""
-    said = (e.message for e in reversed(log.path_entries()) if isinstance(e, MessageEntry))
-    match next(said, None):
-        case AssistantMessage() as reply:
-            is_cut_off = bool(reply.tool_calls) or reply.stop_reason in ("aborted", "error")
-        case UserMessage() | ToolResultMessage():
-            is_cut_off = True
-        case _:
-            is_cut_off = False
+    is_cut_off = was_cut_off(reversed(log.path_entries()))
     return "The last turn was interrupted. /retry continues it." if is_cut_off else ""
+
+
+def was_cut_off(newest_first: Iterable[Entry]) -> bool:
+    """Whether the last turn did not come to its end, by the newest message of a session."""
+    match next((e.message for e in newest_first if isinstance(e, MessageEntry)), None):
+        case AssistantMessage() as reply:
+            return bool(reply.tool_calls) or reply.stop_reason in ("aborted", "error")
+        case UserMessage() | ToolResultMessage():
+            return True
+        case _:
+            return False
 
 
 def pulled_notes(log: SessionLog) -> Iterator[str]:

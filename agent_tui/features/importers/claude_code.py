@@ -36,6 +36,7 @@ from agent_tui.sessions.importers.builder import (
     ForeignSession,
     ImportFormat,
     SessionBuilder,
+    SessionEnd,
     SessionFinder,
     SessionHead,
     sessions_folder,
@@ -326,9 +327,32 @@ def _read_head(head: SessionHead, number: int, line: JsonObject) -> None:
         head.prompt = head.prompt or claude_words(text).said
 
 
+_ENDINGS = ("stop_hook_summary", "turn_duration")
+"""What Claude Code notes once a turn is over."""
+
+
+def _read_end(end: SessionEnd, line: JsonObject) -> None:
+    if line.get("isSidechain") is True:
+        return
+    message = as_object(line.get("message"))
+    end.branch = end.branch or text_at(line, "gitBranch")
+    match line.get("type"):
+        case "system" if line.get("subtype") in _ENDINGS:
+            end.note_turn(is_done=True)
+        case "assistant":
+            reason = text_at(message, "stop_reason")
+            end.note_turn(is_done=reason in ("end_turn", "stop_sequence") if reason else None)
+            usage = _usage(as_object(message.get("usage")))
+            end.note_reply(joined_text(message.get("content")), usage)
+        case "user" if not is_of_program(line):
+            end.note_turn(is_done=False)
+        case _:
+            pass
+
+
 CLAUDE_CODE: Final = ImportFormat(
     "claude",
     read_claude_code,
     _is_claude_code,
-    finder=SessionFinder("Claude Code", _files, _read_head),
+    finder=SessionFinder("Claude Code", _files, _read_head, read_end=_read_end),
 )

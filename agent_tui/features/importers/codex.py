@@ -37,6 +37,7 @@ from agent_tui.sessions.importers.builder import (
     ForeignSession,
     ImportFormat,
     SessionBuilder,
+    SessionEnd,
     SessionFinder,
     SessionHead,
     sessions_folder,
@@ -316,6 +317,34 @@ def _read_head(head: SessionHead, number: int, line: JsonObject) -> None:
             head.prompt = head.prompt or split_from_editor(text)[1]
 
 
+_TURN_EVENTS = {
+    "task_complete": True,
+    "turn_complete": True,
+    "task_started": False,
+    "turn_started": False,
+    "turn_aborted": False,
+    "user_message": False,
+}
+"""Events that begin or end a turn, and whether it came to its end with them."""
+
+
+def _read_end(end: SessionEnd, line: JsonObject) -> None:
+    item = codex_item(1, line)
+    if item is None:
+        return
+    kind = text_at(item.payload, "type")
+    if kind in _TURN_EVENTS:
+        end.note_turn(is_done=_TURN_EVENTS[kind])
+    elif kind == "token_count":
+        used = as_object(as_object(item.payload.get("info")).get("last_token_usage"))
+        end.note_reply("", _usage(used))
+    elif item.payload.get("role") == "assistant":
+        end.note_reply(joined_text(item.payload.get("content")))
+
+
 CODEX: Final = ImportFormat(
-    "codex", read_codex, _is_codex, finder=SessionFinder("Codex", _files, _read_head)
+    "codex",
+    read_codex,
+    _is_codex,
+    finder=SessionFinder("Codex", _files, _read_head, read_end=_read_end),
 )

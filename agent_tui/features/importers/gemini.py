@@ -37,6 +37,7 @@ from agent_tui.sessions.importers.builder import (
     ForeignSession,
     ImportFormat,
     SessionBuilder,
+    SessionEnd,
     SessionFinder,
     SessionHead,
     Warnings,
@@ -460,10 +461,22 @@ def _read_head(head: SessionHead, number: int, line: JsonObject) -> None:
             head.prompt = head.prompt or text
 
 
+def _read_end(end: SessionEnd, line: JsonObject) -> None:
+    match line.get("type"):
+        case "gemini":
+            end.note_turn(is_done=not as_list(line.get("toolCalls")))
+            usage = _usage(as_object(line.get("tokens")))
+            end.note_reply(joined_text(line.get("content")), usage)
+        case "user":
+            end.note_turn(is_done=False)
+        case _:
+            pass
+
+
 GEMINI: Final = ImportFormat(
     "gemini",
     read_gemini,
     _is_gemini,
     _is_document,
-    finder=SessionFinder("Gemini CLI", _files, _read_head, _read_place),
+    finder=SessionFinder("Gemini CLI", _files, _read_head, _read_place, _read_end),
 )

@@ -15,6 +15,7 @@ from agent_tui.features.importers.diffs import creation, replacement
 from agent_tui.features.importers.kimi_cli import (
     is_kimi_cli,
     kimi_cli_files,
+    read_cli_end,
     read_cli_head,
     read_cli_place,
     read_kimi_cli,
@@ -44,6 +45,7 @@ from agent_tui.sessions.importers.builder import (
     ForeignSession,
     ImportFormat,
     SessionBuilder,
+    SessionEnd,
     SessionFinder,
     SessionHead,
     Warnings,
@@ -397,9 +399,27 @@ def _read_head(head: SessionHead, number: int, line: JsonObject) -> None:
             head.prompt = head.prompt or joined_text(as_list(message.get("content")))
 
 
+def _read_end(end: SessionEnd, line: JsonObject) -> None:
+    if is_kimi_cli(1, line):
+        read_cli_end(end, line)
+        return
+    event = as_object(line.get("event"))
+    match line.get("type"):
+        case "turn.ended":
+            end.note_turn(is_done=line.get("reason") not in ("failed", "cancelled"))
+        case "context.append_message":
+            end.note_turn(is_done=False)
+        case "context.append_loop_event":
+            end.note_turn(is_done=event.get("finishReason") == "end_turn")
+            part = as_object(event.get("part"))
+            end.note_reply(text_at(part, "text"), usage_of(as_object(event.get("usage"))))
+        case _:
+            pass
+
+
 KIMI: Final = ImportFormat(
     "kimi",
     read_kimi,
     _is_kimi,
-    finder=SessionFinder("Kimi", _files, _read_head, _read_place),
+    finder=SessionFinder("Kimi", _files, _read_head, _read_place, _read_end),
 )

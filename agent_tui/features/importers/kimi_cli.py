@@ -34,6 +34,7 @@ from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.sessions.importers.builder import (
     ForeignSession,
     SessionBuilder,
+    SessionEnd,
     SessionHead,
     Warnings,
     sessions_folder,
@@ -91,6 +92,24 @@ def read_cli_head(head: SessionHead, _number: int, line: JsonObject) -> None:
         head.is_session = True
         said = joined_text(as_object(message.get("payload")).get("user_input"))
         head.prompt = head.prompt or said
+
+
+def read_cli_end(end: SessionEnd, line: JsonObject) -> None:
+    """Add a line to what is known of the end of a session."""
+    message = as_object(line.get("message"))
+    payload = as_object(message.get("payload"))
+    match message.get("type"):
+        case "TurnEnd":
+            end.note_turn(is_done=True)
+        case "ContentPart":
+            end.note_turn(is_done=False)
+            end.note_reply(text_at(payload, "text"))
+        case "StatusUpdate":
+            end.note_reply("", usage_of(as_object(payload.get("token_usage"))))
+        case "TurnBegin" | "ToolCall" | "ToolResult" | "StepInterrupted":
+            end.note_turn(is_done=False)
+        case _:
+            pass
 
 
 def read_kimi_cli(path: Path) -> ForeignSession:

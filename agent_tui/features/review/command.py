@@ -31,6 +31,7 @@ _WHAT = (
     Completion("session", "since the session began"),
     Completion("git", "not committed"),
     Completion("worktree ", "the work in a worktree"),
+    Completion("folder ", "in another folder"),
 )
 _ACTS: Mapping[str, CommentState] = {"keep": "open", "drop": "dropped", "resolve": "resolved"}
 _ACT = re.compile(r"(keep|drop|resolve) +([1-9]\d{0,5})")
@@ -74,7 +75,16 @@ class ReviewPage:
 )
 async def diff(front: Front, argument: str) -> None:
     """Show changes, comment on them, take them back, stage and commit them."""
-    what = argument.strip()
+    if nothing := await show_changes(front, argument.strip()):
+        front.say(nothing)
+
+
+async def show_changes(front: Front, what: str) -> str:
+    """Show the changes that `what` names (see `ReviewLoader.load`), until they are read.
+
+    Returns:
+        That there are none; empty if they were shown.
+    """
     with _loading(front) as (loader, actions):
         reading = asyncio.create_task(loader.load(what))
         try:
@@ -82,14 +92,14 @@ async def diff(front: Front, argument: str) -> None:
             if not reading.done():
                 begun = Review(what, what, (), ReviewState(), is_read=False)
                 await front.show(ReviewPage(front, loader, actions, begun, reading))
-                return
+                return ""
             found = reading.result()
         finally:
             reading.cancel()
         if found.changes or found.state.unsent():
             await front.show(ReviewPage(front, loader, actions, found))
-        else:
-            _say_nothing(front, found)
+            return ""
+        return _nothing_words(front, found)
 
 
 @command(
@@ -107,7 +117,7 @@ async def review(front: Front, argument: str) -> None:
     if found.changes:
         await front.run(runtime.carry_out(lambda emit: review_by_helper(runtime, found, emit)))
     else:
-        _say_nothing(front, found)
+        front.say(_nothing_words(front, found))
 
 
 @command(
@@ -151,13 +161,13 @@ async def _send(front: Front, actions: ReviewActions, state: ReviewState) -> Non
         front.say("No comments to send.")
 
 
-def _say_nothing(front: Front, found: Review) -> None:
+def _nothing_words(front: Front, found: Review) -> str:
     runtime = front.runtime
     has_git = nearest_git(runtime.conversation.cwd, runtime.services.person_environ) is not None
     is_session = found.what == "session" and has_git
     other = " /diff git shows what is not committed." if is_session else ""
     left_out = f" {found.left_out}" if found.left_out else ""
-    front.say(f"Nothing changed {found.title}.{other}{safe_text(left_out, keep_newlines=False)}")
+    return f"Nothing changed {found.title}.{other}{safe_text(left_out, keep_newlines=False)}"
 
 
 @contextmanager

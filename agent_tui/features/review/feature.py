@@ -4,6 +4,7 @@ from agent_tui.feature import Feature
 
 FEATURE = Feature(
     "review",
+    part="agent_tui.features.review.part:ReviewPart",
     brings={
         "agent_tui.commands": (
             "agent_tui.features.review.command:comment",

@@ -112,7 +112,8 @@ class ReviewLoader:
         """The changes that `what` names, with what is staged of them.
 
         Args:
-            what: ``last``, ``session``, ``git``, ``worktree NAME``, a commit for all since then,
+            what: ``last``, ``session``, ``git``, ``worktree NAME``, ``folder PATH`` for what is not
+                committed there (in a worktree of ours: all its work), a commit for all since then,
                 ``A..B``, or part of the name of a file; empty for ``last``, or ``session`` if that
                 is empty.
 
@@ -207,6 +208,8 @@ class ReviewLoader:
             return await self._uncommitted(what, state)
         if word == "worktree" and rest:
             return await self._worktree(what, rest.strip(), state)
+        if word == "folder" and rest:
+            return await self._folder(what, rest.strip(), state)
         if what in ("", "last"):
             changes = await self._recorded(entries[_last_message(entries) :])
             if changes or what:
@@ -288,6 +291,14 @@ class ReviewLoader:
         root = await self.top_of(found.path)
         changes, left_out = await self._against(root, found.start)
         return Review(what, f"in the worktree {name}", changes, state, left_out=left_out)
+
+    async def _folder(self, what: str, named: str, state: ReviewState) -> Review:
+        folder = real_path(resolve_path(named, self._runtime.conversation.cwd))
+        worktree = await asyncio.to_thread(worktree_records().around, folder)
+        root = await self.top_of(folder)
+        start = worktree.start if worktree else ""
+        changes, left_out = await self._against(root, start)
+        return Review(what, f"in {named}", changes, state, left_out=left_out)
 
     async def _against(self, root: Path, start: str) -> tuple[tuple[FileChange, ...], str]:
         """The present files in `root` against the commit `start`; empty for the last one.

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from agent_tui.agent.runtime import AgentRuntime
-from agent_tui.agent.session.manager import TAKEN_OVER
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Choice, Front, Listing
 from agent_tui.commands.core.short_words import count_text
@@ -18,14 +17,13 @@ from agent_tui.commands.sessions import (
     age,
     continue_wait,
     listed_title,
+    open_copy,
     open_session,
     project_sessions,
 )
 from agent_tui.commands.trust import ask_about_workspace
-from agent_tui.errors import AgentTuiError
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.importers.discovery import foreign_agents, foreign_sessions
-from agent_tui.sessions.importers.import_session import import_session
 
 _MOST_COMPLETED = 1_000
 _MOST_LISTED = 20
@@ -89,8 +87,10 @@ async def resume(front: Front, argument: str) -> None:
         return
     if isinstance(picked, str):
         is_open = await open_session(front, picked)
+    elif picked.agent is None:
+        is_open = await open_session(front, str(picked.path))
     else:
-        is_open = await _open_picked(front, picked)
+        is_open = await open_copy(front, picked.path, picked.agent)
     if is_open:
         await ask_about_workspace(front)
         await continue_wait(front)
@@ -160,27 +160,3 @@ class PickableSessions:
         )
         nothing = "No sessions of other agents found."
         return Listing("Continue a copy of another agent's session", choices, nothing)
-
-
-async def _open_picked(front: Front, picked: PickedSession) -> bool:
-    """Continue a picked session; one of another agent is copied first."""
-    if picked.agent is None:
-        return await open_session(front, str(picked.path))
-    runtime = front.runtime
-    try:
-        imported = await asyncio.to_thread(
-            import_session,
-            runtime.services.store,
-            picked.path,
-            cwd=runtime.conversation.cwd,
-            format_name=picked.agent,
-        )
-    except AgentTuiError as error:
-        front.say(str(error), "error")
-        return False
-    if not await open_session(front, str(imported.path)):
-        return False
-    front.say(TAKEN_OVER.format(count=imported.entries))
-    for warning in imported.warnings:
-        front.say(warning, "warning")
-    return True

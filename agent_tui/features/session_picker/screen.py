@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import ClassVar, Protocol, TypeVar
 
@@ -30,7 +30,6 @@ from agent_tui.commands.sessions import (
 )
 from agent_tui.errors import SessionError
 from agent_tui.features.session_picker.command import PickableSessions, PickedSession
-from agent_tui.features.session_picker.newest_entries import newest_entries
 from agent_tui.safe_text import printable_line, safe_text
 from agent_tui.sessions.importers.discovery import (
     ForeignFile,
@@ -39,6 +38,7 @@ from agent_tui.sessions.importers.discovery import (
 )
 from agent_tui.sessions.importers.formats import read_foreign
 from agent_tui.sessions.listing import SessionSummary, lineage_rows
+from agent_tui.sessions.newest_entries import newest_entries
 from agent_tui.sessions.search.word_index import SearchHit
 from agent_tui.sessions.store import SessionStore
 from agent_tui.ui.front import ScreenFront
@@ -446,7 +446,7 @@ def _read_end(picked: PickedSession, store: SessionStore) -> tuple[Block, ...]:
     if picked.agent is not None:
         read = read_foreign(picked.path, picked.agent, store.formats)
         return last_blocks(read.entries[-_END_ENTRIES:])
-    return last_blocks(newest_entries(picked.path, _END_ENTRIES))
+    return last_blocks([*islice(newest_entries(picked.path), _END_ENTRIES)][::-1])
 
 
 def make_picker(wanted: PickableSessions, front: ScreenFront) -> SessionPicker:

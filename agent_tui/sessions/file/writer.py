@@ -92,10 +92,14 @@ class SessionLock:
 
 @dataclass(frozen=True, slots=True)
 class RunningSession:
-    """A session that a program has open: the program's process, and what it does."""
+    """A session that a program has open: the program's process, and what it does.
+
+    `since_s` is when it began to do that, in seconds since 1970.
+    """
 
     pid: int
     state: SessionState
+    since_s: float = 0.0
 
 
 def running_session(path: Path) -> RunningSession | None:
@@ -107,7 +111,8 @@ def running_session(path: Path) -> RunningSession | None:
     if holder is None:
         return None
     is_known = holder.note in get_args(SessionState)
-    return RunningSession(holder.pid, cast("SessionState", holder.note) if is_known else "idle")
+    state = cast("SessionState", holder.note) if is_known else "idle"
+    return RunningSession(holder.pid, state, holder.since_s)
 
 
 _MOST_HEADER_BYTES = 4_000_000

@@ -447,6 +447,47 @@ class SessionHead:
         return bool(self.is_session and self.cwd and self.prompt)
 
 
+@dataclass(slots=True)
+class SessionEnd:
+    """What is known of the end of a session, whose records are read newest first.
+
+    Attributes:
+        last_text: The newest text of the model; empty if none was found.
+        is_done: Whether the newest turn came to its end; None if the file does not say.
+        context_tokens: The size of the context after the newest reply; 0 if unknown.
+        branch: The branch that the agent noted; empty if it notes none.
+    """
+
+    last_text: str = ""
+    is_done: bool | None = None
+    context_tokens: int = 0
+    branch: str = ""
+    _knows_turn: bool = field(default=False, init=False)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything that a file can say has been found."""
+        return bool(self._knows_turn and self.last_text and self.context_tokens)
+
+    def note_turn(self, *, is_done: bool | None) -> None:
+        """Note whether the turn of a record ended with it; None if it does not say.
+
+        What older records say is no longer true.
+        """
+        if not self._knows_turn:
+            self.is_done, self._knows_turn = is_done, True
+
+    def note_reply(self, text: str, usage: Usage | None = None) -> None:
+        """Note a text of the model, which may be empty, and what its request used."""
+        self.last_text = self.last_text or text
+        if usage is not None:
+            self.context_tokens = self.context_tokens or usage.context_tokens
+
+
+def _ignore_end(_end: SessionEnd, _record: JsonObject) -> None:
+    pass
+
+
 def _ignore_record(_head: SessionHead, _number: int, _record: JsonObject) -> None:
     pass
 
@@ -474,12 +515,14 @@ class SessionFinder:
         read_place: Adds what is known without the lines of the file: from other files beside it, or
             all of a session that is no file of lines. The lines are read unless it says that this
             is a session.
+        read_end: Adds a record to what is known of the end. The newest record comes first.
     """
 
     agent: str
     files: Callable[[Path, Mapping[str, str]], Iterator[Path]]
     read_head: Callable[[SessionHead, int, JsonObject], None] = _ignore_record
     read_place: Callable[[SessionHead, Path], None] = _ignore_place
+    read_end: Callable[[SessionEnd, JsonObject], None] = _ignore_end
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,34 @@
 """Find the sessions that other agents keep on this machine; never writes to them."""
 
+import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 
 from agent_tui.messages import JsonObject
 from agent_tui.regular_files import open_regular_file
-from agent_tui.safe_paths import is_file
 from agent_tui.safe_text import printable_line
-from agent_tui.sessions.importers.builder import ImportFormat, SessionFinder, SessionHead
-from agent_tui.sessions.importers.fields import read_json
+from agent_tui.sessions.file.newest_lines import newest_lines
+from agent_tui.sessions.importers.builder import (
+    ImportFormat,
+    SessionEnd,
+    SessionFinder,
+    SessionHead,
+)
+from agent_tui.sessions.importers.fields import as_object, read_json
 
 _HEAD_BYTES = 256 * 1024
 """Bytes of a file searched for its first prompt: Codex begins with long rules."""
 
 _HEAD_LINES = 60
+_END_BYTES = 256 * 1024
+"""Bytes at the end of a file searched for its last words; an output in it may be long."""
+
+_END_LINES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +51,68 @@ class ForeignFile:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignPlace:
+    """Where a session of another agent may be; nothing of it has been read.
+
+    Attributes:
+        path: A file, or ``DATABASE/ID``.
+        known: Its format, which has a finder.
+        file: What changes when the session does: the file, or the database.
+        size_bytes: The size of that file.
+        mtime_ns: When it was last written.
+    """
+
+    path: Path
+    known: ImportFormat
+    file: Path
+    size_bytes: int
+    mtime_ns: int
+
+    @property
+    def is_in_database(self) -> bool:
+        """Whether it is one of several sessions in `file`."""
+        return self.path is not self.file
+
+
+def foreign_places(
+    home: Path, environ: Mapping[str, str], formats: Iterable[ImportFormat]
+) -> list[ForeignPlace]:
+    """Where other agents may have sessions, those that were last written first.
+
+    No session in a file is read. Arguments are those of `foreign_sessions`.
+    """
+    found = [
+        place
+        for known in formats
+        if known.finder is not None
+        for path in known.finder.files(home, environ)
+        if (place := look_at_place(path, known)) is not None
+    ]
+    return sorted(found, key=lambda place: (place.mtime_ns, str(place.path)), reverse=True)
+
+
+def look_at_place(path: Path, known: ImportFormat) -> ForeignPlace | None:
+    """The place at `path` as it is now; None if it is gone."""
+    if (status := _status(path)) is not None:
+        return ForeignPlace(path, known, path, status.st_size, status.st_mtime_ns)
+    database = path.parent
+    if (status := _status(database)) is None:
+        return None
+    changes = _status(database.with_name(f"{database.name}-wal")) or status
+    newest_ns = max(status.st_mtime_ns, changes.st_mtime_ns)
+    return ForeignPlace(path, known, database, status.st_size, newest_ns)
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """The status of a regular file; None if there is none."""
+    try:
+        status = path.stat()
+    except (OSError, ValueError):  # ValueError: a path that cannot be one
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
+
+
 def foreign_sessions(
     home: Path,
     environ: Mapping[str, str],
@@ -53,13 +128,8 @@ def foreign_sessions(
         environ: The environment, whose variables may name other folders.
         formats: The formats to search for; those that no agent stores add nothing.
     """
-    found = [
-        file
-        for known in formats
-        if known.finder is not None
-        for path in known.finder.files(home, environ)
-        if (file := _foreign_file(path, known.name, known.finder)) is not None
-    ]
+    places = foreign_places(home, environ, formats)
+    found = [file for file in map(read_foreign_head, places) if file is not None]
     return sorted(found, key=lambda file: (file.modified, str(file.path)), reverse=True)
 
 
@@ -68,31 +138,43 @@ def foreign_agents(formats: Iterable[ImportFormat]) -> tuple[str, ...]:
     return tuple(known.name for known in formats if known.finder is not None)
 
 
-def _foreign_file(path: Path, agent: str, finder: SessionFinder) -> ForeignFile | None:
-    """The session at `path`, as its place and its head describe it; None if it is no session."""
-    head = SessionHead()
-    finder.read_place(head, path)
+def read_foreign_head(place: ForeignPlace) -> ForeignFile | None:
+    """The session at `place`, as what is beside it and its head describe it; None if it is none."""
+    assert place.known.finder is not None
+    finder, head = place.known.finder, SessionHead()
+    finder.read_place(head, place.path)
     try:
         if not head.is_session:
-            _read_lines(head, path, finder)
-        if not head.is_session:
-            return None
-        status = path.stat() if is_file(path) else None
+            _read_lines(head, place.path, finder)
     except OSError:
         return None
-    modified = head.modified
-    if modified is None and status is not None:
-        modified = datetime.fromtimestamp(status.st_mtime, UTC)
+    if not head.is_session:
+        return None
     return ForeignFile(
-        path=path,
-        agent=agent,
+        path=place.path,
+        agent=place.known.name,
         agent_label=finder.agent,
         cwd=Path(head.cwd),
         title=printable_line(head.problem or head.name or head.prompt),
-        modified=modified or datetime.fromtimestamp(0, UTC),
-        size_bytes=status.st_size if status is not None else None,
+        modified=head.modified or datetime.fromtimestamp(place.mtime_ns / 1e9, UTC),
+        size_bytes=None if place.is_in_database else place.size_bytes,
         problem=head.problem,
     )
+
+
+def read_foreign_end(place: ForeignPlace) -> SessionEnd:
+    """What the last lines of the file at `place` say; nothing for a session in a database."""
+    assert place.known.finder is not None
+    end = SessionEnd()
+    if place.is_in_database:
+        return end
+    with suppress(OSError):
+        for line in islice(newest_lines(place.path, _END_BYTES), _END_LINES):
+            with suppress(ValueError):
+                place.known.finder.read_end(end, as_object(read_json(line)))
+            if end.is_whole:
+                break
+    return end
 
 
 def _read_lines(head: SessionHead, path: Path, finder: SessionFinder) -> None:

@@ -7,19 +7,21 @@ from typing import Final, cast
 
 from agent_tui.errors import SessionError
 from agent_tui.feature import own_objects
-from agent_tui.messages import JsonObject
+from agent_tui.messages import JsonObject, Usage
 from agent_tui.safe_paths import is_file, is_folder
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.format.parse import read_session
 from agent_tui.sessions.importers.builder import (
     ForeignSession,
     ImportFormat,
+    SessionEnd,
     SessionFinder,
     SessionHead,
     Warnings,
     sessions_folder,
 )
 from agent_tui.sessions.importers.fields import (
+    as_count,
     as_object,
     joined_text,
     json_document,
@@ -68,7 +70,22 @@ def _read_head(head: SessionHead, number: int, line: JsonObject) -> None:
             pass
 
 
-PI: Final = ImportFormat("pi", _read_pi, _is_pi, finder=SessionFinder("pi", _files, _read_head))
+def _read_end(end: SessionEnd, line: JsonObject) -> None:
+    message = as_object(line.get("message"))
+    if message.get("role") == "assistant":
+        end.note_turn(is_done=message.get("stopReason") == "stop")
+        used = as_count(as_object(message.get("usage")).get("totalTokens"))
+        end.note_reply(joined_text(message.get("content")), Usage(total_tokens=used))
+    elif message:
+        end.note_turn(is_done=False)
+
+
+PI: Final = ImportFormat(
+    "pi",
+    _read_pi,
+    _is_pi,
+    finder=SessionFinder("pi", _files, _read_head, read_end=_read_end),
+)
 """Also reads our own sessions."""
 
 

@@ -12,6 +12,7 @@ from agent_tui.safe_text import printable_line
 from agent_tui.sessions.importers.builder import (
     ForeignSession,
     ImportFormat,
+    SessionEnd,
     SessionFinder,
     SessionHead,
 )
@@ -93,4 +94,10 @@ def _guarded_finder(finder: SessionFinder) -> SessionFinder:
             is_read = True
         head.is_session = head.is_session and is_read
 
-    return replace(finder, files=files, read_head=read_head, read_place=read_place)
+    def read_end(end: SessionEnd, line: JsonObject) -> None:
+        with suppress(Exception):
+            finder.read_end(end, line)
+
+    return replace(
+        finder, files=files, read_head=read_head, read_place=read_place, read_end=read_end
+    )

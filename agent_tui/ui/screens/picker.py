@@ -133,7 +133,8 @@ class PickerRow(Generic[ValueT]):
     Attributes:
         value: What the screen returns.
         title: First column, gets the room that is left.
-        tag: Follows the title, and is shown whole where the title is too long.
+        tag: Follows the title. It is cut only if it is longer than half of their room, and than
+            what the title leaves.
         columns: Further columns, short.
         search: Text that is searched besides the title.
         preview: Shown at the side.
@@ -432,7 +433,7 @@ def picker_line(
     style = "$foreground-muted" if row.is_dim else ""
     title = Content.assemble((row.guide, "$text-disabled"), (named, style))
     tag = Content.styled(safe_text(row.tag, keep_newlines=False), style)
-    tag = tag.truncate(room // 2, ellipsis=True)
+    tag = tag.truncate(max(room // 2, room - title.cell_length), ellipsis=True)
     title = title.truncate(min(title.cell_length, room - tag.cell_length), ellipsis=True)
     cells: list[Content | str] = [(title + tag).truncate(room, pad=True)]
     for i in kept:

@@ -312,6 +312,31 @@ async def test_the_work_in_a_worktree_is_shown(
     assert [one.removeprefix(named) for one in found] == ["a.py 2 1 ", "new.py 1 0 new file"]
     with pytest.raises(AgentTuiError, match="no worktree 'other'"):
         await of(runtime, keeper, "worktree other")
+    found = await of(runtime, keeper, f"folder {place}")
+    assert [one.removeprefix(named) for one in found] == ["a.py 2 1 ", "new.py 1 0 new file"]
+    await runtime.aclose()
+
+
+async def test_what_is_not_committed_in_another_folder_is_shown_if_git_may_run_there(
+    stage: Stage, keeper: ProcessKeeper, tmp_path: Path
+):
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "-q", "-b", "main")
+    (other / "a.py").write_text(BEFORE)
+    git(other, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false")
+    runtime = stage.runtime([])
+    runtime.services.trust = FolderTrust(TrustFile(tmp_path / "none.json"))
+    with pytest.raises(AgentTuiError, match="not trusted"):
+        await of(runtime, keeper, f"folder {other}")
+    assert not (tmp_path / "ran").exists()
+    git(other, "config", "--unset", "core.fsmonitor")
+    found = await of(runtime, keeper, f"folder {other}")
+    assert [one.rpartition("/")[2] for one in found] == ["a.py 30 0 new file"]
+    shown = await print_command(
+        runtime, listed_services(), f"/diff folder {other}", "text", out=io.StringIO()
+    )
+    assert shown == 0
     await runtime.aclose()
 
 

@@ -1,0 +1,1 @@
+"""One list over the sessions of all agents on this machine."""
