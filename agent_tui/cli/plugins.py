@@ -205,6 +205,7 @@ _NEEDED_EARLIER = (
     "options_module",
     "around",
     "completions",
+    "headless",
     "front",
     "tool_servers",
     "sandbox",

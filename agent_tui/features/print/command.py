@@ -16,14 +16,21 @@ from agent_tui.cli.compose import Program, command_services, compose
 from agent_tui.cli.folders import withheld_notice
 from agent_tui.cli.local_option import have_a_local_model
 from agent_tui.cli.output import complain
-from agent_tui.cli.piped_input import GivenPrompt, read_prompt
 from agent_tui.cli.unread_rules import refuse_unread
 from agent_tui.commands.model import no_model_error
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
-from agent_tui.headless.answer_schema import AnswerSchema, RunTerms, TimeLimit
-from agent_tui.headless.printer import ExitCode, OutputFormat, join_piped, print_command, print_turn
-from agent_tui.headless.stream import MessageStream
+from agent_tui.features.print.answer_schema import AnswerSchema, RunTerms, TimeLimit
+from agent_tui.features.print.options import PrintOptions
+from agent_tui.features.print.piped_input import GivenPrompt, read_prompt
+from agent_tui.features.print.printer import (
+    ExitCode,
+    OutputFormat,
+    join_piped,
+    print_command,
+    print_turn,
+)
+from agent_tui.features.print.stream import MessageStream
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that stop the run; one that is ignored (as under ``nohup``) stays ignored."""
@@ -42,28 +49,29 @@ def run_print(arguments: Arguments) -> int:
         UsageError: No prompt and no session, no model, no schema, or a session that does not exist.
         ModelFileError: The model for ``--local`` could not be fetched.
     """
-    words = (arguments.print_prompt or "", arguments.prompt)
+    options = PrintOptions.of(arguments)
+    words = (options.prompt, arguments.prompt)
     # Outside the event loop, where Ctrl+C could not end a read.
-    given = GivenPrompt("", "") if arguments.reads_messages else read_prompt(words)
+    given = GivenPrompt("", "") if options.reads_messages else read_prompt(words)
     if given.note:
         complain(given.note)
-    if arguments.reads_messages and any(words):
+    if options.reads_messages and any(words):
         raise UsageError(
             "--input-format stream-json reads messages from standard input only.",
             "Remove the prompt.",
         )
     has_session = arguments.continues or bool(arguments.resume)
-    if not (given.written or given.piped or arguments.reads_messages or has_session):
+    if not (given.written or given.piped or options.reads_messages or has_session):
         raise UsageError("-p needs a prompt.", 'Give it as text (-p "...") or pipe it in.')
-    schema = AnswerSchema.read(arguments.json_schema) if arguments.json_schema else None
+    schema = AnswerSchema.read(options.json_schema) if options.json_schema else None
     if schema is not None and given.written.lstrip().startswith("/"):
         raise UsageError("--json-schema works with prompts, not with commands.", "Remove one.")
     if arguments.is_local and not have_a_local_model():
         return ExitCode.INTERRUPTED
     terms = RunTerms(
         schema=schema,
-        time_limit=TimeLimit(arguments.max_time_s) if arguments.max_time_s else None,
-        fails_on_refusal=arguments.fails_on_refusal,
+        time_limit=TimeLimit(options.max_time_s) if options.max_time_s else None,
+        fails_on_refusal=options.fails_on_refusal,
     )
     out = sys.stdout
     with redirect_stdout(sys.stderr):  # what tools and plugins print is not the result
@@ -71,7 +79,7 @@ def run_print(arguments: Arguments) -> int:
 
 
 async def _run(arguments: Arguments, given: GivenPrompt, terms: RunTerms, out: TextIO) -> int:
-    written, piped = given.written, given.piped
+    options, written, piped = PrintOptions.of(arguments), given.written, given.piped
     ends_at = _ends_at(terms)
     program = compose(arguments, is_interactive=False)
     warming: asyncio.Task[None] | None = None
@@ -95,11 +103,11 @@ async def _run(arguments: Arguments, given: GivenPrompt, terms: RunTerms, out: T
             if isinstance(event, Notice):
                 complain(event.text)
         services = command_services(arguments, program)
-        if arguments.reads_messages:
+        if options.reads_messages:
             stream = MessageStream(runtime, services, terms=terms, out=out)
             _feed(stream)
             return await _until_stopped(stream.run(), stream.stop, terms.time_limit, ends_at)
-        output_format = arguments.output_format
+        output_format = options.output_format
         if is_command:
             printing = print_command(
                 runtime, services, written, output_format, attached=piped, out=out, terms=terms

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from agent_tui.errors import UsageError
+from agent_tui.features.print.answer_schema import AnswerMisfit, AnswerSchema, RunTerms
+from agent_tui.features.print.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.features.tour.scripted import Reply
-from agent_tui.headless.answer_schema import AnswerMisfit, AnswerSchema, RunTerms
-from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from tests.support.runtime import Stage
 
 AGE = '{"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}'

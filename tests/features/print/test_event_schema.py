@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent_tui.events import ToolStarted
+from agent_tui.features.print.printer import event_json, print_turn
+from agent_tui.features.print.result import event_schema, event_types
 from agent_tui.features.tour.scripted import Reply, call
-from agent_tui.headless.printer import event_json, print_turn
-from agent_tui.headless.result import event_schema, event_types
 from agent_tui.messages import (
     AssistantMessage,
     BashExecutionMessage,

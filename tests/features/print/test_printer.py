@@ -8,9 +8,9 @@ import pytest
 
 from agent_tui.config import PermissionMode
 from agent_tui.events import ReplyFinished
+from agent_tui.features.print import printer
+from agent_tui.features.print.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.features.tour.scripted import Reply, call
-from agent_tui.headless import printer
-from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.silence import Wait
 from agent_tui.sessions.log import SessionLog

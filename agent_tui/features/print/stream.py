@@ -13,8 +13,8 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.errors import UsageError
 from agent_tui.events import Notice
-from agent_tui.headless.answer_schema import NO_TERMS, RunTerms
-from agent_tui.headless.printer import ExitCode, print_command, print_event, print_turn
+from agent_tui.features.print.answer_schema import NO_TERMS, RunTerms
+from agent_tui.features.print.printer import ExitCode, print_command, print_event, print_turn
 from agent_tui.messages import ImageContent, JsonObject
 from agent_tui.safe_text import printable_line
 from agent_tui.tools.files.images import fit_image, image_type

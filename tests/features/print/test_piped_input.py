@@ -11,7 +11,7 @@ import pytest
 
 PROBE = """
 import dataclasses, json, sys
-from agent_tui.cli.piped_input import read_prompt
+from agent_tui.features.print.piped_input import read_prompt
 given = read_prompt(sys.argv[2:], first_byte_s=float(sys.argv[1]))
 print(json.dumps(dataclasses.asdict(given)))
 """

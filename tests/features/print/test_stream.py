@@ -17,9 +17,9 @@ from agent_tui.cli.arguments import parse_arguments
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.errors import UsageError
+from agent_tui.features.print.printer import ExitCode
+from agent_tui.features.print.stream import MessageStream, UserLine, input_schema, read_input_line
 from agent_tui.features.tour.scripted import Reply, call
-from agent_tui.headless.printer import ExitCode
-from agent_tui.headless.stream import MessageStream, UserLine, input_schema, read_input_line
 from agent_tui.messages import JsonObject, UserMessage
 from agent_tui.providers.base import ModelRequest
 from tests.features.plain.talking import Models

@@ -61,14 +61,14 @@ from agent_tui.events import (
     TurnFinished,
     TurnRecorded,
 )
-from agent_tui.headless.answer_schema import (
+from agent_tui.features.print.answer_schema import (
     MOST_REPAIRS,
     NO_TERMS,
     AnswerMisfit,
     AnswerSchema,
     RunTerms,
 )
-from agent_tui.headless.result import (
+from agent_tui.features.print.result import (
     ContextResult,
     RefusedCall,
     RunOutcome,

@@ -11,8 +11,8 @@ import pytest
 from agent_tui.attachments import approving_message
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.features.print.printer import ExitCode, OutputFormat, print_command
 from agent_tui.features.tour.scripted import Reply, call
-from agent_tui.headless.printer import ExitCode, OutputFormat, print_command
 from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRequest
 from agent_tui.sessions.entries import MessageEntry

@@ -7,9 +7,9 @@ from typing import Literal
 
 import pytest
 
+from agent_tui.features.print.answer_schema import NO_TERMS, RunTerms, TimeLimit
+from agent_tui.features.print.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
-from agent_tui.headless.answer_schema import NO_TERMS, RunTerms, TimeLimit
-from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.messages import Cost, Usage
 from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from agent_tui.cli.command_parser import subcommand_parser
 from agent_tui.cli.output import write_json
-from agent_tui.headless.result import event_schema
-from agent_tui.headless.stream import input_schema
+from agent_tui.features.print.result import event_schema
+from agent_tui.features.print.stream import input_schema
 
 _DESCRIPTION = """\
 Print the JSON Schema of stream-json: the lines that agent-tui -p prints with

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.features.print.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.features.tour.scripted import Reply, call
-from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
 from tests.support.processes import alive, nap
 from tests.support.runtime import Stage
 
