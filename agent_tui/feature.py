@@ -103,7 +103,7 @@ class Feature(NamedTuple):
     `shell_answer`, `headless`, `front`, `wires`, `caller`, `local_models`, `server_kinds`,
     `accounts`, `account_switch`, `key_pages`, `adapters`, `spend_limits`, `settings`, `pickers`,
     `prompt_modes` and `screen_watcher`: these are used before plugins are loaded. Nor have they
-    `tool_servers`, a `sandbox` or `command_finders`.
+    `tool_servers`, a `sandbox`, a `curator` or `command_finders`.
 
     A named tuple, because every start makes all of them: a dataclass takes 3 ms to make.
 
@@ -137,6 +137,9 @@ class Feature(NamedTuple):
             `ToolServers` (``tools/tool_servers.py``) for a `ServersHost` (``cli/tool_servers.py``).
         sandbox: Makes the sandbox of the model's commands: a function that returns a
             `ProgramSandbox` for a `SandboxHost` (``cli/command_sandbox.py``).
+        curator: Makes the `Curator`, who asks a model what a compaction keeps
+            (``compaction/curation/choosing.py``), from what asks models, counts tokens and looks
+            up models.
         wires: Protocols for talking to models: a `Wire` each (``providers/wires/base.py``).
         caller: Makes the `Caller` of models without a wire (``providers/host.py``).
         local_models: Makes the `LocalModels` that it finds and runs on this machine
@@ -183,6 +186,7 @@ class Feature(NamedTuple):
     tools: tuple[str, ...] = ()
     tool_servers: str = ""
     sandbox: str = ""
+    curator: str = ""
     wires: tuple[str, ...] = ()
     caller: str = ""
     local_models: str = ""

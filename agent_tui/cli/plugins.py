@@ -209,6 +209,7 @@ _NEEDED_EARLIER = (
     "front",
     "tool_servers",
     "sandbox",
+    "curator",
     "caller",
     "local_models",
     "adapters",

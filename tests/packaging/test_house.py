@@ -185,6 +185,7 @@ def test_a_feature_says_what_it_brings_and_imports_nothing(name: str):
         feature.shell_answer,
         feature.tool_servers,
         feature.sandbox,
+        feature.curator,
         feature.screen_watcher,
     )
     objects += filter(None, features)

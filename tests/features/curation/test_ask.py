@@ -16,6 +16,7 @@ from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.summary.templates import STRUCTURED
 from agent_tui.config import CompactionSettings
+from agent_tui.features.curation.wording import ask_text
 from agent_tui.messages import JsonObject, ToolCall, ToolDetails
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.replay.notes import stop_entry
@@ -38,7 +39,7 @@ def ask_with(*pieces: Piece, listed: int = 3_000) -> Ask:
 
 
 def list_in(ask: Ask) -> list[str]:
-    return ask.text[ask.text.rindex("then the newest texts.") :].split("\n")[1:]
+    return ask_text(ask)[ask_text(ask).rindex("then the newest texts.") :].split("\n")[1:]
 
 
 def piece(number: int, label: str, kind: Kind = "result", **kwargs: object) -> Piece:
@@ -78,18 +79,18 @@ def test_what_the_user_answered_is_listed_before_newer_texts() -> None:
 
 def test_an_earlier_summary_is_said_to_go() -> None:
     line = "- The summary at the beginning does not stay: "
-    assert line in replace(ask_with(), earlier="## Goal\nMend it.").text
-    assert line not in ask_with().text
+    assert line in ask_text(replace(ask_with(), earlier="## Goal\nMend it."))
+    assert line not in ask_text(ask_with())
 
 
 def test_limits_in_characters_are_those_of_the_texts_in_the_list() -> None:
     prose = piece(1, "$ cat", lines=("x" * 400,), tokens=80)
-    assert "notes of at most 4,500 tokens (about 22,500 characters)" in ask_with(prose).text
+    assert "notes of at most 4,500 tokens (about 22,500 characters)" in ask_text(ask_with(prose))
 
 
 def test_without_the_disk_files_are_offered_as_they_were_last_seen() -> None:
-    assert "A file is offered as it is now, " in ask_with().text
-    seen = replace(ask_with(), has_disk=False).text
+    assert "A file is offered as it is now, " in ask_text(ask_with())
+    seen = ask_text(replace(ask_with(), has_disk=False))
     assert "A file is offered as you last saw or edited it, " in seen
 
 
@@ -105,7 +106,7 @@ def test_a_piece_that_stays_in_part_says_so() -> None:
 def test_the_users_messages_stay_and_those_that_are_cut_are_named() -> None:
     told = [(n, f"message {n}", 90 if n in (2, 35) else 0) for n in range(1, 41)]
     ask = ask_with()
-    text = replace(ask, staying=replace(ask.staying, messages=told)).text
+    text = ask_text(replace(ask, staying=replace(ask.staying, messages=told)))
     assert '(11) "message 11"; ' in text
     assert '(35) "message 35" (shortened, 90 tokens); ' in text
     assert "The 10 before these stay, too, shortened: (2). Newer ones stay." in text
@@ -118,7 +119,7 @@ def test_a_refusal_is_told_with_the_number_under_which_it_stays() -> None:
     talk.tool("edit", call, "Refused.", is_error=True, details=words)
     for number in range(40):
         talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
-    assert re.search(r'; \(\d+\) "refused edit of ', ask_of(talk, 10_000).text)
+    assert re.search(r'; \(\d+\) "refused edit of ', ask_text(ask_of(talk, 10_000)))
 
 
 def test_a_message_whose_turn_was_stopped_is_marked() -> None:
@@ -129,14 +130,14 @@ def test_a_message_whose_turn_was_stopped_is_marked() -> None:
     talk.user("List the tests.")
     for number in range(40):
         talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
-    said = ask_of(talk, 10_000).text
+    said = ask_text(ask_of(talk, 10_000))
     assert '"Delete the build folder. [stopped by the user]"' in said
 
 
 def test_the_newest_messages_say_what_of_them_stays_whole() -> None:
     talk = a_talk()
     talk.tool("bash", {"command": "pytest -q"}, "\n".join(f"test {n} passed" for n in range(40)))
-    text = ask_of(talk, 10_000).text
+    text = ask_text(ask_of(talk, 10_000))
     assert re.search(r"\(Not offered, as they stay whole .*\$ pytest -q 1-40[;.]", text)
 
 
@@ -146,7 +147,7 @@ def test_what_of_the_newest_messages_is_shortened_can_be_chosen() -> None:
     talk.tool("bash", {"command": "ls -R"}, listing)
     ask = ask_of(talk, 10_000)
     (cut,) = (p for p in ask.pieces if p.label == "$ ls -R")
-    assert f"{cut.line}, shortened in your newest messages" in ask.text
+    assert f"{cut.line}, shortened in your newest messages" in ask_text(ask)
 
 
 def test_of_a_reply_with_a_shortened_call_the_text_and_other_calls_stay_whole() -> None:
@@ -160,7 +161,7 @@ def test_of_a_reply_with_a_shortened_call_the_text_and_other_calls_stay_whole() 
     talk.reply("That is the only file.")
     talk.user("Go on.")
     ask = ask_of(talk, 10_000)
-    (whole,) = re.findall(r"\(Not offered, as they stay whole .*", ask.text)
+    (whole,) = re.findall(r"\(Not offered, as they stay whole .*", ask_text(ask))
     assert "your command: ls a/" in whole
     assert "b.py" not in whole
     assert not any(line.startswith("#") and "The writer holds" in line for line in list_in(ask))
@@ -175,8 +176,8 @@ def test_what_stays_of_files_is_named_by_their_paths_and_lines() -> None:
     talk.user("Go on.")
     ask = ask_of(talk, 10_000)
     path = f"{folder}one.py".removeprefix("/project/")
-    assert f"whole in your newest messages: #1 file {path} 300-329" in ask.text
-    assert ask.text.count(f"#1 file {path}") == 1
+    assert f"whole in your newest messages: #1 file {path} 300-329" in ask_text(ask)
+    assert ask_text(ask).count(f"#1 file {path}") == 1
 
 
 def test_the_state_that_stays_ends_with_a_whole_line() -> None:
@@ -188,7 +189,7 @@ def test_the_state_that_stays_ends_with_a_whole_line() -> None:
     talk.tool("todo", {"todos": steps}, "ok")
     for number in range(9):
         talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
-    (state,) = re.findall(r"- the plan, items, commits.*", ask_of(talk, 10_000).text)
+    (state,) = re.findall(r"- the plan, items, commits.*", ask_text(ask_of(talk, 10_000)))
     assert re.search(r"field 6 (well ){8}well; and 13 more$", state)
 
 
@@ -205,7 +206,7 @@ def test_calls_of_one_tool_and_states_of_the_work_tree_share_a_line() -> None:
         talk.tool("bash", {"command": "git commit -m one"}, f"[main 111111{number}] One")
     for number in range(9):
         talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
-    text = ask_of(talk, 10_000).text
+    text = ask_text(ask_of(talk, 10_000))
     assert re.search(
         r"^#\d+ \$ git status .*; earlier ones of uncommitted changes: #\d+ ", text, re.M
     )
@@ -245,9 +246,8 @@ def test_what_stays_is_told_with_its_text() -> None:
     talk.tool("bash", {"command": "pytest -q"}, "3 passed in 1 s")
     for number in range(60):
         talk.reply(f"answer {number} of the writer " + "as it should be " * 90)
-    assert re.search(
-        r"newest test results: \d+ tokens: - `pytest -q` -> 3 passed", ask_of(talk, 10_000).text
-    )
+    text = ask_text(ask_of(talk, 10_000))
+    assert re.search(r"newest test results: \d+ tokens: - `pytest -q` -> 3 passed", text)
 
 
 def test_a_long_piece_says_how_much_fifty_lines_take() -> None:
@@ -312,23 +312,23 @@ def test_notes_and_texts_share_what_nothing_else_needs(target: int, notes: int) 
     ask = ask_of(a_talk(), target)
     assert (ask.budget.notes, ask.budget.target) == (notes, target)
     assert ask.budget.free + sum(ask.staying.sizes.values()) == target
-    assert f"share the rest: {ask.budget.free:,} tokens (about " in ask.text
-    assert f"notes of at most {notes:,} tokens (about " in ask.text
+    assert f"share the rest: {ask.budget.free:,} tokens (about " in ask_text(ask)
+    assert f"notes of at most {notes:,} tokens (about " in ask_text(ask)
 
 
 def test_the_stated_limit_of_notes_is_within_what_is_left() -> None:
     ask = ask_with()
     small = replace(ask, budget=replace(ask.budget, free=418, notes=500))
-    assert "share the rest: 418 tokens" in small.text
-    assert "notes of at most 418 tokens" in small.text
+    assert "share the rest: 418 tokens" in ask_text(small)
+    assert "notes of at most 418 tokens" in ask_text(small)
 
 
 def test_the_first_sizes_are_those_of_the_bar() -> None:
     ask = ask_with()
-    assert "shrinks from about 90,000 to 20,000 tokens, and" in ask.text
+    assert "shrinks from about 90,000 to 20,000 tokens, and" in ask_text(ask)
     apart = replace(ask, budget=replace(ask.budget, ratio=1.16))
     sizes = "104,400 to 23,200 tokens as the provider counts them (1.16 for each token of the sizes"
-    assert f"shrinks from about {sizes}" in apart.text
+    assert f"shrinks from about {sizes}" in ask_text(apart)
 
 
 def test_the_setting_is_the_limit_of_the_notes() -> None:
@@ -339,10 +339,10 @@ def test_the_setting_is_the_limit_of_the_notes() -> None:
 
 def test_each_part_that_stays_is_told_with_its_size() -> None:
     ask = ask_of(a_talk(), 10_000, overhead=700)
-    assert "- the system prompt and the tools: 700 tokens\n" in ask.text
-    assert "- the user's messages, reasons of refusals and answers to questions: " in ask.text
-    assert re.search(r"- your newest messages: \d,\d+ tokens", ask.text)
-    assert "pinned texts" not in ask.text
+    assert "- the system prompt and the tools: 700 tokens\n" in ask_text(ask)
+    assert "- the user's messages, reasons of refusals and answers to questions: " in ask_text(ask)
+    assert re.search(r"- your newest messages: \d,\d+ tokens", ask_text(ask))
+    assert "pinned texts" not in ask_text(ask)
 
 
 def test_a_message_of_the_user_that_is_shortened_can_be_chosen_and_others_need_not() -> None:
@@ -352,7 +352,9 @@ def test_a_message_of_the_user_that_is_shortened_can_be_chosen_and_others_need_n
     for number in range(40):
         talk.reply(f"answer {number} of the parser " + "as it should be " * 90)
     ask = ask_of(talk, 10_000)
-    assert 'afterwards: (1) "Mend the parser of a.py."; (2) "Here is what the log says' in ask.text
-    assert re.search(r"\" \(shortened, 7,\d+ tokens\)\. ", ask.text)
+    assert 'afterwards: (1) "Mend the parser of a.py."; (2) "Here is what the log says' in ask_text(
+        ask
+    )
+    assert re.search(r"\" \(shortened, 7,\d+ tokens\)\. ", ask_text(ask))
     said = [piece.label for piece in ask.pieces if piece.kind == "said"]
     assert said == ['the user said "Here is what the log says: a line of the log with …"']

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.compaction.curation import curator
 from agent_tui.compaction.curation.answer import KeepChoice, Pick, tokens_of
 from agent_tui.compaction.curation.ask import Ask, Staying, TokenBudget
-from agent_tui.compaction.curation.gaps import find_gaps, free_tokens, with_additions
 from agent_tui.compaction.curation.pieces import Piece
 from agent_tui.compaction.curation.question import make_ask
 from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.compaction.summary.templates import STRUCTURED
 from agent_tui.config import CompactionSettings
+from agent_tui.features.curation import curator
+from agent_tui.features.curation.gaps import find_gaps, free_tokens, with_additions
 from agent_tui.messages import JsonObject, ToolDetails
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.sessions.context import build_context

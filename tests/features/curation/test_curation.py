@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_tui.compaction.curation.answer import KeepChoice, Pick, read_answer
+from agent_tui.compaction.curation.answer import KeepChoice, Pick
 from agent_tui.compaction.curation.ask import Ask
-from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.curation.question import make_ask
 from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.request import (
@@ -20,6 +19,9 @@ from agent_tui.compaction.request import (
 )
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
+from agent_tui.features.curation.curator import ModelCurator
+from agent_tui.features.curation.reading import read_answer
+from agent_tui.features.curation.wording import ask_text
 from agent_tui.messages import JsonObject, ToolCall, UserMessage
 from agent_tui.providers.base import (
     ModelRef,
@@ -148,7 +150,7 @@ def test_the_newest_exchange_is_not_offered_as_it_stays(talk: Talk, counter: Tok
     newest = ask.pieces[-1]
     assert newest.label.startswith("$ make")
     assert ask.stays(newest)
-    assert newest.line not in ask.text
+    assert newest.line not in ask_text(ask)
 
 
 async def test_of_the_task_only_what_was_chosen_stands_there(
@@ -176,7 +178,7 @@ def test_a_task_of_an_earlier_session_can_be_chosen(talk: Talk, counter: TokenCo
     item = TaskText(item="12", text="Do all of this.\n" * 20, entry_id="gone")
     previous = Carryover(handover=Handover(tasks=(item,)))
     ask = ask_of(replace(request_of(talk), previous=previous), counter=counter)
-    assert "the task 12 1-21, " in ask.text
+    assert "the task 12 1-21, " in ask_text(ask)
 
 
 def test_beside_notes_stand_failures_that_they_do_not_name(counter: TokenCounter) -> None:
@@ -335,7 +337,7 @@ async def test_a_model_that_never_answered_is_asked_again_only_if_the_user_asks(
     writer = Writer([TOOL_CALL, TOOL_CALL, ANSWER])
     client = client_of(writer, no_wait)
     assert client is not None
-    curator = Curator(client, counter, Models())
+    curator = ModelCurator(client, counter, Models())
 
     async def answer(occasion: Occasion) -> bool:
         request = replace(request_of(talk), occasion=occasion)
@@ -396,7 +398,7 @@ async def test_shorter_notes_are_asked_for_where_the_window_has_less_room(
     talk: Talk, counter: TokenCounter
 ) -> None:
     asked = ask_of(request_of(talk), counter=counter)
-    needed = 12_000 + counter.count_text(asked.text) + 2_000
+    needed = 12_000 + counter.count_text(ask_text(asked)) + 2_000
     writer = Writer([GOOD])
     sizes = ContextSizes(40_000, 40_000 - needed + 12_000 - 800, target=3_000)
     request = replace(request_of(talk), sizes=sizes)

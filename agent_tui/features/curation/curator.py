@@ -2,20 +2,22 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 from agent_tui.compaction.candidates import ModelLookup, candidates
-from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, read_answer
-from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask, ask_again
-from agent_tui.compaction.curation.gaps import find_gaps, free_tokens, with_additions
+from agent_tui.compaction.curation.answer import KeepChoice, NoChoice
+from agent_tui.compaction.curation.ask import LEAST_NOTES_TOKENS, Ask
+from agent_tui.compaction.curation.choosing import OnChoice
 from agent_tui.compaction.curation.pieces import Kind, Piece
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.sections.passages import without_repeats
 from agent_tui.compaction.summary.validate import SummaryJudge, summary_source, why_unusable
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.compaction.transcript import call_text, escape_tags
+from agent_tui.features.curation.gaps import find_gaps, free_tokens, with_additions
+from agent_tui.features.curation.reading import read_answer
+from agent_tui.features.curation.wording import ask_again, ask_text, more_text
 from agent_tui.messages import AssistantMessage, BashExecutionMessage, TextContent, UserMessage
 from agent_tui.omissions import shorten_middle
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
@@ -45,9 +47,6 @@ _REPLY_TOKENS = 2_000
 _LATEST_S = 120
 """Seconds after which the additions to an answer come too late."""
 
-OnChoice: TypeAlias = Callable[[KeepChoice], None]
-"""Takes an answer that can be used, and may still become longer."""
-
 _SYSTEM_PROMPT = """\
 You decide what a coding agent remembers. You are shown its conversation as text, and a message \
 that asks what it will need to continue. Answer for the agent, in the form the message asks for, \
@@ -57,7 +56,7 @@ in it."""
 _ARGUMENT_CHARS = 400
 
 
-class Curator:
+class ModelCurator:
     """Asks a model what to keep: the only way in which a compaction asks a model.
 
     The conversation's model is asked on the prefix that its provider has cached: the request is the
@@ -85,16 +84,10 @@ class Curator:
         tracker: RequestTracker,
         on_choice: OnChoice = lambda _choice: None,
     ) -> KeepChoice | NoChoice:
-        """Ask a model what to keep, and once more if its answer leaves much of the space.
+        """See `Curator.choose`; asks once more if an answer leaves much of the space.
 
-        It is the conversation's model unless the settings name another; if it is unreachable, the
+        The model is the conversation's unless the settings name another; if it is unreachable, the
         next.
-
-        Args:
-            request: The conversation.
-            ask: The question.
-            tracker: Takes progress and usage.
-            on_choice: Gets a usable answer before the model is asked once more.
         """
         if request.sizes.window < int(_LEAST_WINDOW / request.sizes.ratio):
             return NoChoice((_TOO_SMALL,))
@@ -162,7 +155,7 @@ class Curator:
         if left < LEAST_NOTES_TOKENS:
             return None
         ask = replace(ask, budget=ask.budget.with_notes(left))
-        text = f"{before}{ask.text}"
+        text = f"{before}{ask_text(ask)}"
         most = ask.budget.notes + _REPLY_TOKENS
         base = live or replace(
             text_request(model, "", system=_SYSTEM_PROMPT, max_output_tokens=most), messages=()
@@ -201,7 +194,7 @@ class Curator:
     ) -> tuple[ModelRequest | None, int]:
         """`live`, shortened if need be, and the tokens that the request leaves for notes."""
         used = ask.budget.used if live is not None else self._counter.count_text(before)
-        left = window - used - self._counter.count_text(ask.text) - _REPLY_TOKENS
+        left = window - used - self._counter.count_text(ask_text(ask)) - _REPLY_TOKENS
         if left >= LEAST_NOTES_TOKENS or live is None:
             return live, left
         live, freed = _before_message(live, self._counter)
@@ -222,7 +215,7 @@ class Curator:
         """
         gaps = await asyncio.to_thread(find_gaps, choice, ask)
         said, request = answered.reply.text, answered.request
-        more = ask.more(gaps, free_tokens(choice, ask))
+        more = more_text(ask, gaps, free_tokens(choice, ask))
         if not gaps or self._counter.count_text(f"{said}{more}") > answered.left:
             return choice
         before = AssistantMessage(content=(TextContent(text=said),))

@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.compaction.curation.answer import Pick, read_answer
+from agent_tui.compaction.curation.answer import Pick
 from agent_tui.compaction.curation.pieces import Piece
+from agent_tui.features.curation.reading import read_answer
 from tests.support.rows import each_row
 
 NOTES = "## Goal\nBuild the parser.\n\n## Next Steps\n1. Test it."
