@@ -12,13 +12,13 @@ from agent_tui.agent.session.manager import READ_ONLY, READ_ONLY_HINT
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.between_turns import BetweenTurns
 from agent_tui.commands.core.front import Front, Level
+from agent_tui.commands.core.permission_modes import PERMISSION_MODES
 from agent_tui.commands.core.registry import (
     CalledCommand,
     CommandRegistry,
     UnknownCommand,
     parse_command,
 )
-from agent_tui.commands.permissions import PERMISSION_MODES
 from agent_tui.commands.sessions import continue_wait, resume_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.drafts.draft import Draft

@@ -5,12 +5,12 @@ import re
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
-from typing import get_args
 
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.attachments import plan_approved_by
 from agent_tui.commands.core.command import Completion, command
 from agent_tui.commands.core.front import Front, Page, PageSection, Row
+from agent_tui.commands.core.permission_modes import MODES, PERMISSION_MODES
 from agent_tui.commands.core.short_words import short_path
 from agent_tui.commands.model import mark_present
 from agent_tui.config import PermissionMode
@@ -22,13 +22,6 @@ from agent_tui.permissions.verdict import Permissions
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.entries import MessageEntry
 
-PERMISSION_MODES: tuple[PermissionMode, ...] = get_args(PermissionMode)
-MODES: tuple[tuple[PermissionMode, str], ...] = (
-    ("plan", "reads only"),
-    ("ask", "reads freely; asks before it writes files or runs commands"),
-    ("accept-edits", "also edits files here freely; asks before it runs commands"),
-    ("full", "runs everything except what always asks"),
-)
 _SOURCES = {"session": "this session", "project": "this project", "settings": "config.toml"}
 _MADE_BY_ANSWERS = ("session", "project")
 _ALWAYS = re.compile(r"\s+always$")
