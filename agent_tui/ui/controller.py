@@ -224,9 +224,7 @@ class Controller:
             self._view.say(failure, "error")
 
     async def _pick_session(self, warnings: Sequence[str]) -> None:
-        called = self.registry.read("/resume")
-        assert isinstance(called, CalledCommand)
-        await self._run_command(called, Draft())
+        await self.call("/resume")
         self._tell_problems(warnings)
 
     async def aclose(self) -> None:
@@ -279,6 +277,14 @@ class Controller:
     async def _choose_model(self) -> None:
         if not await self.front.set_up_model():
             self._view.say("No model is selected. Use /model.", "warning")
+
+    async def call(self, text: str) -> None:
+        """Run a command, or say that it is unknown, and wait for its end."""
+        called = self.registry.read(text)
+        if isinstance(called, CalledCommand):
+            await self._run_command(called, Draft())
+        elif isinstance(called, UnknownCommand):
+            self._view.say(called.why, "warning")
 
     async def _run_command(self, called: CalledCommand, draft: Draft) -> None:
         try:

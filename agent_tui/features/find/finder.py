@@ -1,14 +1,12 @@
 """Finds text in a stack of blocks: counts it in the data and marks it on the rows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
-from agent_tui.commands.event_lines import turn_facts_line
-from agent_tui.safe_text import safe_output, safe_text
+from agent_tui.safe_text import safe_text
 from agent_tui.text_search import SmartCaseText
-from agent_tui.ui.diff_view import parse_diff
-from agent_tui.ui.styled_lines import Line, clip
+from agent_tui.ui.styled_lines import Line
 from agent_tui.ui.theme.palette import Palette
 from agent_tui.ui.transcript.blocks import (
     AssistantBlock,
@@ -24,10 +22,8 @@ from agent_tui.ui.transcript.blocks import (
     UserBlock,
     WelcomeBlock,
 )
+from agent_tui.ui.transcript.found_text import Span, readable_text, spans_on_rows
 from agent_tui.ui.transcript.stack import BlockStack, highlight
-
-Span: TypeAlias = tuple[int, int, int]
-"""A row of a block, and the first and the last character of a piece of it."""
 
 _MARKS = str.maketrans("", "", "*`~")
 
@@ -42,31 +38,6 @@ def count_found(wanted: SmartCaseText, block: Block, text: str) -> int:
     if not found and (is_answer or isinstance(block, AssistantBlock | SummaryBlock)):
         found = wanted.count(text.translate(_MARKS))
     return found
-
-
-def readable_text(block: Block) -> str:
-    """All text of a block, folded or not, made safe as it is when drawn."""
-    match block:
-        case UserBlock() | ThinkingBlock() | NoticeBlock():
-            return safe_text(clip(block.text))
-        case AssistantBlock():
-            return safe_text(clip(f"{block.markdown}\n{block.note}"))
-        case ToolBlock():
-            return _tool(block)
-        case BashBlock():
-            return f"{safe_text(clip(block.command))}\n{safe_output(clip(block.output))}"
-        case SummaryBlock():
-            return safe_text(clip(f"{block.note}\n{block.summary}"))
-        case TurnBlock():
-            return safe_text(turn_facts_line(block.facts, len(block.facts.changed)))
-        case DividerBlock():
-            return safe_text(clip(block.title))
-        case WelcomeBlock():
-            rows = () if block.is_begun else (*block.hints, *block.sessions)
-            pairs = (*block.facts, *((row.text, row.about) for row in rows))
-            return "\n".join(safe_text(clip(text)) for text in (block.title, *map(" ".join, pairs)))
-        case _:
-            assert_never(block)
 
 
 def block_label(block: Block) -> str:
@@ -90,55 +61,6 @@ def block_label(block: Block) -> str:
             return "a notice"
         case _:
             assert_never(block)
-
-
-def spans_on_rows(rows: Sequence[Line], wanted: SmartCaseText) -> list[tuple[Span, ...]]:
-    """Each place of `wanted` on drawn rows; wrapped rows count as the one line they are."""
-    found: list[tuple[Span, ...]] = []
-    line: list[tuple[int, int, Line]] = []
-    size = 0
-    for number, row in enumerate(rows):
-        if row.joint is None or row.is_decoration:
-            found += _spans_on_line(line, wanted)
-            line, size = [], 0
-        if not row.is_decoration:
-            size += len(row.joint or "") if line else 0
-            line.append((number, size, row))
-            size += len(row.text)
-    return found + _spans_on_line(line, wanted)
-
-
-def _spans_on_line(
-    line: Sequence[tuple[int, int, Line]], wanted: SmartCaseText
-) -> list[tuple[Span, ...]]:
-    """Places on one line of the source, given its rows, each with where its text begins."""
-    if not line:
-        return []
-    text = line[0][2].text + "".join((row.joint or "") + row.text for _, _, row in line[1:])
-    found: list[tuple[Span, ...]] = []
-    for first in wanted.places(text):
-        last = first + len(wanted.text)
-        spans = tuple(
-            (number, row.lead + max(first - begin, 0), row.lead + min(last - begin, len(row.text)))
-            for number, begin, row in line
-            if first < begin + len(row.text) and last > begin
-        )
-        found.append(spans)
-    return [spans for spans in found if spans]
-
-
-def _tool(block: ToolBlock) -> str:
-    name = safe_text(clip(block.name), keep_newlines=False)
-    title = safe_text(clip(block.title), keep_newlines=False).removeprefix(name).strip()
-    parts = [f"{name} {title}"]
-    if "\n" in block.command.strip():
-        parts.append(safe_output(clip(block.command.strip())))
-    if block.summary and not title.endswith(block.summary):
-        parts.append(safe_text(clip(block.summary), keep_newlines=False))
-    parts += (safe_text(row.text) for row in parse_diff(block.diff) if row.kind != "file")
-    parts.append(safe_output(clip(block.output)))
-    parts += (safe_text(clip(todo.text), keep_newlines=False) for todo in block.todos)
-    return "\n".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +90,15 @@ class Finder:
 
     Reading the blocks takes some milliseconds for each thousand; so it is done in steps, and
     what was read is kept until the block changes or the finder goes.
+
+    Args:
+        stack: The blocks.
+        palette: Returns the colours in use.
     """
 
-    def __init__(self, stack: BlockStack, palette: Palette) -> None:
+    def __init__(self, stack: BlockStack, palette: Callable[[], Palette]) -> None:
         self._stack = stack
-        self.palette = palette
+        self._palette = palette
         self._texts: dict[BlockId, tuple[Block, str]] = {}
         self._wanted: SmartCaseText | None = None
         self._counts: dict[BlockId, tuple[Block, int]] = {}
@@ -285,9 +211,10 @@ class Finder:
         current = self.current if self.current is not None and self.current.id == item.id else None
         if not drawn:
             return self._mark_head(line) if current is not None and row == 0 else line
+        palette = self._palette()
         chosen = -1 if current is None else min(current.number, len(drawn) - 1)
         for number, spans in enumerate(drawn):
-            style = self.palette.found_current if number == chosen else self.palette.found
+            style = palette.found_current if number == chosen else palette.found
             for span_row, start, end in spans:
                 if span_row == row:
                     line = replace(line, segments=highlight(line, (start, end), style))
@@ -295,7 +222,7 @@ class Finder:
 
     def _mark_head(self, line: Line) -> Line:
         """The head of the block with the current match, if no row can show it."""
-        return replace(line, segments=highlight(line, (0, -1), self.palette.found))
+        return replace(line, segments=highlight(line, (0, -1), self._palette().found))
 
     def _spans_as_drawn(self, index: int) -> list[tuple[Span, ...]]:
         """Matches on the rows of a block as it is drawn now."""

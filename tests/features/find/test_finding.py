@@ -1,9 +1,12 @@
+from functools import partial
+
 import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from agent_tui.ui.chat.find_bar import FindBar
+from agent_tui.features.find.bar import FindBar
+from agent_tui.ui.chat.bar import BarDesk
 from agent_tui.ui.transcript.blocks import AssistantBlock, Block, NoticeBlock, ToolBlock, UserBlock
 from agent_tui.ui.transcript.view import Transcript
 from tests.ui.app_support import wait_until
@@ -34,7 +37,7 @@ class FindApp(App[None]):
     @property
     def current(self) -> list[str]:
         """The words in the style of the current match."""
-        style = self.chat._palette.found_current
+        style = self.chat.palette.found_current
         return [
             segment.text
             for y in range(self.chat.size.height)
@@ -56,10 +59,9 @@ def conversation(turns: int) -> list[Block]:
 
 
 async def settle(pilot: Pilot[None]) -> None:
-    chat = pilot.app.query_one(Transcript)
-
     def is_counted() -> bool:
-        return chat._counting is None and (chat._finder is None or not chat._finder.is_stale)
+        bars = pilot.app.query(FindBar)
+        return all(bar._counting is None and not bar._finder.is_stale for bar in bars)
 
     await pilot.pause(0.01)
     await wait_until(pilot, is_counted, lambda: "counting never ended")
@@ -67,7 +69,8 @@ async def settle(pilot: Pilot[None]) -> None:
 
 async def search(pilot: Pilot[None], text: str) -> FindApp:
     app = app_of(pilot)
-    bar = FindBar(app.chat, lambda: app.events.append("typed"), lambda: app.events.append("closed"))
+    typed, closed = (partial(app.events.append, event) for event in ("typed", "closed"))
+    bar = FindBar(BarDesk(app.chat, typed, closed))
     await app.mount(bar)
     bar.open(text)
     await pilot.pause()

@@ -2,6 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.theme import BUILTIN_THEMES
 
+from agent_tui.features.find.finder import Finder, count_found
 from agent_tui.text_search import SmartCaseText
 from agent_tui.ui.theme.palette import make_palette
 from agent_tui.ui.transcript.blocks import (
@@ -14,7 +15,7 @@ from agent_tui.ui.transcript.blocks import (
     ToolBlock,
     UserBlock,
 )
-from agent_tui.ui.transcript.finder import Finder, count_found, readable_text, spans_on_rows
+from agent_tui.ui.transcript.found_text import readable_text, spans_on_rows
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.stack import BlockStack
@@ -42,7 +43,7 @@ def finder(*blocks: Block) -> Finder:
     stack = BlockStack(BlockPainter(PALETTE, PARSER, 40, show_thinking=False))
     for block in blocks:
         stack.append(block)
-    return Finder(stack, PALETTE)
+    return Finder(stack, lambda: PALETTE)
 
 
 def counted(search: Finder, wanted: str) -> int:
