@@ -25,9 +25,11 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     to workers, and to be told of each that it was skipped, takes a tenth of its time.
     """
     marks = marks_left_out(config)
-    left = {
-        item: mark for item in items if (mark := next(filter(item.get_closest_marker, marks), ""))
-    }
+    left: dict[pytest.Item, str] = {}
+    for item in items:
+        own = {marker.name for marker in item.iter_markers()}
+        if mark := next(filter(own.__contains__, marks), ""):
+            left[item] = mark
     if len(items) > MANY_TESTS:
         items[:] = [item for item in items if item not in left]
         config.hook.pytest_deselected(items=[*left])
