@@ -87,5 +87,7 @@ def test_what_a_run_leaves_out_is_skipped_among_few_tests_and_dropped_from_many(
 def test_a_long_text_gets_a_short_name():
     assert short_name("x" * 80) is None
     assert short_name(3) is None
-    assert short_name("é\n" * 1_000) == "'\\xe9\\n" + "\\xe9\\n" * 12 + "\\xe...2000"
+    name = short_name("é\n" * 1_000) or ""
+    assert name.startswith(r"'\xe9\n\xe9\n")
+    assert name.endswith("...2000")
     assert len(short_name(b"[" * 600_000) or "") < 100
