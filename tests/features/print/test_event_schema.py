@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from functools import cache
 from pathlib import Path
 
 import jsonschema
@@ -26,7 +27,6 @@ from agent_tui.messages import (
 from tests.support.runtime import Stage
 from tests.support.session_values import reply, result
 
-LINE = jsonschema.Draft202012Validator(event_schema())
 EVENTS = event_types()
 
 st.register_type_strategy(
@@ -45,6 +45,11 @@ st.register_type_strategy(Job, st.just(Job(id="j", command="x")))
 st.register_type_strategy(TurnFacts, st.just(TurnFacts(elapsed_ms=2_000, changed=("a.py",))))
 
 
+@cache
+def line_schema() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(event_schema())
+
+
 def test_the_schema_is_a_schema_and_has_every_event():
     jsonschema.Draft202012Validator.check_schema(event_schema())
     named = set(re.findall(r'\{"\$ref": "#/\$defs/(\w+)"\}', json.dumps(event_schema()["oneOf"])))
@@ -57,12 +62,12 @@ def test_the_schema_is_a_schema_and_has_every_event():
 def test_any_event_is_as_its_schema_says(kind: type, data: st.DataObject):
     fields = {"arguments": st.just({"path": "a", "n": [1, None]})} if kind is ToolStarted else {}
     event = data.draw(st.builds(kind, **fields))
-    LINE.validate(json.loads(json.dumps(event_json(event))))
+    line_schema().validate(json.loads(json.dumps(event_json(event))))
 
 
 def test_another_kind_of_line_is_refused():
-    assert not LINE.is_valid({"type": "TextDelta"})
-    assert not LINE.is_valid({"type": "Nonsense", "text": "x"})
+    assert not line_schema().is_valid({"type": "TextDelta"})
+    assert not line_schema().is_valid({"type": "Nonsense", "text": "x"})
 
 
 async def test_every_line_of_a_run_is_as_the_schema_says(stage: Stage):
@@ -73,4 +78,4 @@ async def test_every_line_of_a_run_is_as_the_schema_says(stage: Stage):
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     assert lines[-1]["type"] == "result"
     for line in lines:
-        LINE.validate(line)
+        line_schema().validate(line)
