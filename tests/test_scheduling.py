@@ -45,7 +45,7 @@ def test_a_crash_fails_one_test_by_its_name(pytester: pytest.Pytester):
 
 
 @pytest.mark.parametrize(
-    ("most", "told"), [(2, {"passed": 1, "deselected": 2}), (3, {"passed": 1, "skipped": 2})]
+    ("most", "told"), [(3, {"passed": 2, "deselected": 2}), (4, {"passed": 2, "skipped": 2})]
 )
 def test_what_a_run_leaves_out_is_skipped_among_few_tests_and_dropped_from_many(
     most: int, told: dict[str, int], pytester: pytest.Pytester
@@ -78,10 +78,16 @@ def test_what_a_run_leaves_out_is_skipped_among_few_tests_and_dropped_from_many(
         def test_thorough(): pass
         """
     )
-    plain = ("-p", "no:cacheprovider", "-p", "no:xdist")
-    pytester.runpytest_subprocess(*plain, timeout=60).assert_outcomes(**told)
+    long = pytester.path / "tests/safety/test_long.py"
+    long.parent.mkdir(parents=True)
+    long.write_text("def test_long(): pass")
+    plain = ("-p", "no:cacheprovider", "-p", "no:xdist", "-v")
+    ran = pytester.runpytest_subprocess(*plain, timeout=60)
+    ran.assert_outcomes(**told)
+    names = [line.partition(" ")[0] for line in ran.outlines if "PASSED" in line]
+    assert (names[0] == "tests/safety/test_long.py::test_long") is ("deselected" in told)
     named = (*plain, "-m", "slow")
-    pytester.runpytest_subprocess(*named, timeout=60).assert_outcomes(passed=1, deselected=2)
+    pytester.runpytest_subprocess(*named, timeout=60).assert_outcomes(passed=1, deselected=3)
 
 
 def test_a_long_text_gets_a_short_name():

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from tests.support.cpu_times import ALWAYS_RUN
+
 MARKS = ("real_model", "thorough", "slow", "interop")
 """Kinds of tests that download, take long or need more; ``-m`` chooses them."""
 
@@ -22,7 +24,8 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave the kinds out that ``-m`` does not name.
 
     Of few tests, each is skipped and says why. A whole run drops them: to send thousands of tests
-    to workers, and to be told of each that it was skipped, takes a tenth of its time.
+    to workers, and to be told of each that it was skipped, takes a tenth of its time. It begins
+    with what takes longest, so that no worker has that left at the end.
     """
     marks = marks_left_out(config)
     left: dict[pytest.Item, str] = {}
@@ -31,7 +34,8 @@ def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
         if mark := next(filter(own.__contains__, marks), ""):
             left[item] = mark
     if len(items) > MANY_TESTS:
-        items[:] = [item for item in items if item not in left]
+        kept = (item for item in items if item not in left)
+        items[:] = sorted(kept, key=lambda item: not item.nodeid.startswith(ALWAYS_RUN))
         config.hook.pytest_deselected(items=[*left])
         return
     for item, mark in left.items():
