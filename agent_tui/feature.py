@@ -74,8 +74,9 @@ class OptionsModule(Protocol):
     def take_options(self, parser: argparse.ArgumentParser, values: argparse.Namespace, /) -> None:
         """Remove them from `values`, or end with a usage error.
 
-        It may replace ``prompt`` there, keep texts in ``option_values`` for `Feature.around`, and
-        set a setting for this run in ``setting_values``.
+        It may keep texts in ``option_values`` for `Feature.around` and `Feature.headless`, set a
+        setting for this run in ``setting_values``, and replace ``prompt``; the option that does
+        is then named in ``prompt_option``.
         """
         ...
 
@@ -99,10 +100,10 @@ class Feature(NamedTuple):
     """What a feature brings. An object is named ``module:name``, as in entry points.
 
     The features of plugins have no `options`, `options_module`, `around`, `completions`,
-    `shell_answer`, `front`, `wires`, `caller`, `local_models`, `server_kinds`, `accounts`,
-    `account_switch`, `key_pages`, `adapters`, `spend_limits`, `settings`, `pickers`, `prompt_modes`
-    and `screen_watcher`: these are used before plugins are loaded. Nor have they `tool_servers`, a
-    `sandbox` or `command_finders`.
+    `shell_answer`, `headless`, `front`, `wires`, `caller`, `local_models`, `server_kinds`,
+    `accounts`, `account_switch`, `key_pages`, `adapters`, `spend_limits`, `settings`, `pickers`,
+    `prompt_modes` and `screen_watcher`: these are used before plugins are loaded. Nor have they
+    `tool_servers`, a `sandbox`, a `curator` or `command_finders`.
 
     A named tuple, because every start makes all of them: a dataclass takes 3 ms to make.
 
@@ -119,6 +120,9 @@ class Feature(NamedTuple):
             subcommand, as one text, and yields values with what they are.
         shell_answer: A function that answers a shell which requests completions of a command line,
             and ends the process.
+        headless: A function that runs a command line without a user: it gets the `Arguments` and
+            returns the exit code. It is used if `options_module` keeps a text under the feature's
+            name; that module is the first to add its options, and the last to take them.
         front: The module of a front (``cli/fronts.py``). It is used in place of the screen if the
             switch, the variable or the setting with the feature's name is on.
         verbs: Functions that add verbs to a subcommand, by its name.
@@ -133,6 +137,9 @@ class Feature(NamedTuple):
             `ToolServers` (``tools/tool_servers.py``) for a `ServersHost` (``cli/tool_servers.py``).
         sandbox: Makes the sandbox of the model's commands: a function that returns a
             `ProgramSandbox` for a `SandboxHost` (``cli/command_sandbox.py``).
+        curator: Makes the `Curator`, who asks a model what a compaction keeps
+            (``compaction/curation/choosing.py``), from what asks models, counts tokens and looks
+            up models.
         wires: Protocols for talking to models: a `Wire` each (``providers/wires/base.py``).
         caller: Makes the `Caller` of models without a wire (``providers/host.py``).
         local_models: Makes the `LocalModels` that it finds and runs on this machine
@@ -170,6 +177,7 @@ class Feature(NamedTuple):
     around: str = ""
     completions: Mapping[str, str] = MappingProxyType({})
     shell_answer: str = ""
+    headless: str = ""
     front: str = ""
     verbs: Mapping[str, Sequence[str]] = _NOTHING
     listed_models: tuple[str, ...] = ()
@@ -178,6 +186,7 @@ class Feature(NamedTuple):
     tools: tuple[str, ...] = ()
     tool_servers: str = ""
     sandbox: str = ""
+    curator: str = ""
     wires: tuple[str, ...] = ()
     caller: str = ""
     local_models: str = ""
@@ -235,6 +244,12 @@ def local_option() -> Option | None:
 
 def _own_options() -> Iterator[Option]:
     return (option for feature in own_features() for option in feature.options)
+
+
+def headless_function(option_values: Mapping[str, str]) -> str:
+    """The name of the function that runs without a user; empty if the options ask for none."""
+    names = (one.headless for one in own_features() if one.name in option_values)
+    return next(filter(None, names), "")
 
 
 def named_modules(feature: Feature) -> frozenset[str]:

@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from agent_tui.cli import own_files
 from agent_tui.tools import bash
 from agent_tui.tools.processes import shell
 from tests.support.cpu_times import CpuTimes, read_listed
+from tests.support.left_out import leave_out, marks_left_out, short_name
 from tests.support.provider_process import (
     connections,
     connections_file,
@@ -62,6 +63,7 @@ _MANY_FILES = 400
 _TESTS_BETWEEN_RETURNS = 100
 _C_LIBRARY = ctypes.CDLL(None)
 _test_numbers = count(1)
+_ended_tests = count(1)
 _folder_numbers: defaultdict[str, Iterator[int]] = defaultdict(count)
 _freeze = gc.freeze
 _PROVIDER_FIXTURES = frozenset({"host", "impatient_host"})
@@ -95,6 +97,16 @@ def pytest_configure(config: pytest.Config) -> None:
         _move_home(config)
 
 
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say what a whole run says nowhere else."""
+    return f"left out unless -m names them: {', '.join(marks_left_out(config)) or 'none'}"
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """See `short_name`."""
+    return short_name(val)
+
+
 def pytest_collection_finish() -> None:
     """Keep the tests themselves, two million objects, out of the garbage collector's way.
 
@@ -121,10 +133,13 @@ def _return_memory() -> None:
 
 
 def pytest_runtest_teardown() -> None:
-    """Look for garbage once it holds many files open: `select` takes no more than 1,024."""
+    """Look for garbage now and then, and once it holds many files open.
+
+    It keeps memory: 50 MB in a whole run. `select` takes no more than 1,024 files.
+    """
     lowest_free = os.open(os.devnull, os.O_RDONLY)
     os.close(lowest_free)
-    if lowest_free > _MANY_FILES:
+    if lowest_free > _MANY_FILES or next(_ended_tests) % _TESTS_BETWEEN_RETURNS == 0:
         gc.collect()
 
 
@@ -190,8 +205,8 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
-    """Leave the marked kinds out unless ``-m`` names them: they download, take long or need more.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave the kinds out that ``-m`` does not name; see `leave_out`.
 
     What shares a provider process runs in one worker: each other one would start its own, which
     takes five seconds of a core.
@@ -202,11 +217,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: Sequence[pytest.
             item.add_marker(pytest.mark.thorough)
         if isinstance(item, pytest.Function) and _PROVIDER_FIXTURES & set(item.fixturenames):
             item.add_marker(pytest.mark.xdist_group("provider process"))
-    chosen = config.option.markexpr
-    for mark in ("real_model", "thorough", "slow", "interop"):
-        if mark in chosen:
-            continue
-        skipped = pytest.mark.skip(reason=f"choose it with -m {mark}")
-        for item in items:
-            if item.get_closest_marker(mark):
-                item.add_marker(skipped)
+    leave_out(config, items)

@@ -1,11 +1,12 @@
 """Tests that take long leave the default run and come back only when they are clearly quick."""
 
 import json
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-from tests.support.cpu_times import choose_listed
+from tests.support.cpu_times import LIST, choose_listed, read_listed
 
 pytest_plugins = ["pytester"]
 
@@ -67,3 +68,19 @@ def test_time_of_fixtures_and_children_counts(pytester: pytest.Pytester, tmp_pat
     taken = json.loads((tmp_path / "times").read_text())
     assert taken["test_a.py::test_busy"] > 0.4
     assert taken["test_a.py::test_idle"] < taken["test_a.py::test_busy"]
+
+
+def test_the_list_names_tests_that_are_there():
+    root = LIST.parent.parent
+    functions = {test.partition("[")[0] for test in read_listed()}
+    by_file: defaultdict[str, set[str]] = defaultdict(set)
+    for file, _, function in (name.partition("::") for name in functions):
+        by_file[file].add(function.rpartition("::")[2])
+    texts = {file: (root / file).read_text("utf-8") for file in by_file if (root / file).exists()}
+    gone = [
+        f"{file}::{name}"
+        for file, names in sorted(by_file.items())
+        for name in sorted(names)
+        if f"def {name}(" not in texts.get(file, "")
+    ]
+    assert gone == []

@@ -124,9 +124,9 @@ _READING = {"read_text", "read_bytes"}
 _ELSEWHERE = {
     "agent_tui/features/memory/command.py": "a file of the package",
     "agent_tui/cli/own_files.py": "a file of a package",
-    "agent_tui/cli/piped_input.py": "/proc",
+    "agent_tui/features/print/piped_input.py": "/proc",
     "agent_tui/harbor/table.py": "named by the person",
-    "agent_tui/headless/answer_schema.py": "named by the person: <(command) is a pipe",
+    "agent_tui/features/print/answer_schema.py": "named by the person: <(command) is a pipe",
     "agent_tui/installation.py": "a file of a package",
     "agent_tui/features/local/pull.py": "what was just fetched",
     "agent_tui/secret_text.py": "a file of the package",

@@ -6,13 +6,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 from agent_tui._version import __version__
 from agent_tui.cli.command_parser import CommandParser, whole_number
 from agent_tui.cli.subcommands import row_lines, subcommand_help
-from agent_tui.durations import seconds_of
-from agent_tui.feature import Option, OptionsModule, demo_option, local_option, own_features
+from agent_tui.feature import (
+    Option,
+    OptionsModule,
+    demo_option,
+    headless_function,
+    local_option,
+    own_features,
+)
 
 if TYPE_CHECKING:  # pydantic would double the time of --version
     from _typeshed import SupportsWrite
@@ -36,13 +42,7 @@ _EXAMPLES = """\
 examples:
 {demo}{local}  agent-tui -m anthropic/claude-sonnet-5-5
   agent-tui -m qwen3 --base-url http://127.0.0.1:8080/v1
-  agent-tui -c                          continue the session you left last here
-  git diff | agent-tui -p "review this"
-  agent-tui -p -- "--x: what is it?"    text after -- is never an option
-
-exit codes of -p:
-  0 done, 1 failed, 2 usage error, 3 limit reached, 4 tool call refused
-  (--fail-on-refusal), 124 out of time (--max-time), 130 interrupted"""
+  agent-tui -c                          continue the session you left last here"""
 
 
 Rows: TypeAlias = Callable[[], Iterable[tuple[str, str]]]
@@ -56,12 +56,12 @@ class _Parser(CommandParser):
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
         """Print the help."""
         if more := row_lines(self.more_commands()):
-            self.epilog = f"{_COMMANDS}{more}\n{_examples()}"
+            self.epilog = f"{_COMMANDS}{more}\n{(self.epilog or '').removeprefix(_COMMANDS)}"
         super().print_help(file)
 
 
 class Arguments(NamedTuple):
-    """The options and words of the command line. `print_prompt` is None without ``-p``.
+    """The options and words of the command line.
 
     `switches` are the options of features that were given, `option_values` what their modules kept
     of those with values, and `setting_values` the settings that these options set. `notices` are
@@ -71,9 +71,6 @@ class Arguments(NamedTuple):
     """
 
     prompt: str
-    print_prompt: str | None
-    output_format: Literal["text", "json", "stream-json"]
-    input_format: Literal["text", "stream-json"]
     continues: bool
     resume: str | None
     model: str | None
@@ -93,22 +90,14 @@ class Arguments(NamedTuple):
     denied: tuple[str, ...] = ()
     allowed_net: tuple[str, ...] = ()
     fallback_model: str | None = None
-    json_schema: str | None = None
-    max_time_s: float | None = None
-    fails_on_refusal: bool = False
     option_values: Mapping[str, str] = MappingProxyType({})
     setting_values: Mapping[str, str] = MappingProxyType({})
     notices: tuple[str, ...] = ()
 
     @property
-    def reads_messages(self) -> bool:
-        """Whether standard input holds messages, each a turn."""
-        return self.input_format == "stream-json"
-
-    @property
     def is_headless(self) -> bool:
-        """Whether to print instead of opening the screen."""
-        return self.print_prompt is not None
+        """Whether to run without a user instead of opening the screen."""
+        return bool(headless_function(self.option_values))
 
     @property
     def is_demo(self) -> bool:
@@ -162,36 +151,24 @@ def parse_arguments(argv: Sequence[str], more_commands: Rows = tuple) -> Argumen
         parser.error(f"--{chosen} cannot be combined with -m or --base-url")
     if chosen and demo is not None and demo.name in values.switches:
         parser.error(f"--{chosen} cannot be combined with --{demo.name}")
-    is_stream = values.output_format == "stream-json" and values.print_prompt is not None
-    if values.input_format == "stream-json" and not is_stream:
-        parser.error("--input-format stream-json requires -p and --output-format stream-json")
-    if values.json_schema is not None and values.print_prompt is None:
-        parser.error("--json-schema requires -p")
-    if values.print_prompt is None and (values.max_time_s or values.fails_on_refusal):
-        option = "--max-time" if values.max_time_s else "--fail-on-refusal"
-        parser.error(f"{option} requires -p")
     values.prompt = " ".join(values.prompt)
-    for module in _modules_of_features():
-        module.take_options(parser, values)
+    for is_headless in (False, True):  # what makes a prompt comes before what answers it
+        for module in _modules_of_features(is_headless=is_headless):
+            module.take_options(parser, values)
+    vars(values).pop("prompt_option")
     for name in ("added_folders", "allowed", "denied", "allowed_net", "switches"):
         setattr(values, name, tuple(getattr(values, name)))
     return Arguments(**vars(values))
 
 
-def _modules_of_features() -> Iterator[OptionsModule]:
+def _modules_of_features(*, is_headless: bool) -> Iterator[OptionsModule]:
     for feature in own_features():
-        if feature.options_module:
+        if feature.options_module and bool(feature.headless) is is_headless:
             yield cast(OptionsModule, import_module(feature.options_module))
 
 
 _RULE_EXAMPLES = {"allow": '"bash(pytest *)"', "deny": '"write(docs/**)"'}
 _RULE_NOTES = {"allow": "; repeatable, and deny rules still win", "deny": "; repeatable"}
-
-
-def _duration_s(text: str) -> float:
-    if (seconds := seconds_of(text)) is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90s, 10m or 1h")
-    return seconds
 
 
 def _dollars(text: str) -> float:
@@ -290,34 +267,9 @@ def build_parser() -> _Parser:
     )
     add = parser.add_argument
     add("prompt", nargs="*", metavar="PROMPT", help="first message to send")
-    add(
-        "-p",
-        "--print",
-        nargs="?",
-        const="",
-        metavar="PROMPT",
-        dest="print_prompt",
-        help="run one prompt without the screen and print the reply; piped text is appended "
-        "(- waits for it)",
-    )
-    add(
-        "--output-format",
-        choices=("text", "json", "stream-json"),
-        default="text",
-        help="with -p: print the reply as text, one JSON object, or one JSON object per event",
-    )
-    add(
-        "--input-format",
-        choices=("text", "stream-json"),
-        default="text",
-        help="with -p: read standard input as text, or as one JSON message per line, each a turn",
-    )
-    add(
-        "--json-schema",
-        metavar="FILE|JSON",
-        help="with -p: require a final answer in JSON that matches this JSON Schema",
-    )
-    parser.set_defaults(switches=[], option_values={}, setting_values={})
+    for module in _modules_of_features(is_headless=True):
+        module.add_options(parser)
+    parser.set_defaults(switches=[], option_values={}, setting_values={}, prompt_option="")
     local = local_option()
     for option in (option for feature in own_features() for option in feature.options):
         if option != local:
@@ -355,7 +307,7 @@ def build_parser() -> _Parser:
     )
     _add_model(parser, local)
     _add_permissions(parser)
-    for module in _modules_of_features():
+    for module in _modules_of_features(is_headless=False):
         module.add_options(parser)
     limits = parser.add_argument_group("limits of this run")
     limits.add_argument(
@@ -371,20 +323,6 @@ def build_parser() -> _Parser:
         metavar="DOLLARS",
         dest="max_cost_usd",
         help="stop calling models once this much is spent, including summaries and helpers",
-    )
-    limits.add_argument(
-        "--max-time",
-        type=_duration_s,
-        metavar="DURATION",
-        dest="max_time_s",
-        help="with -p: stop after this time (90s, 10m, 1h or seconds), print the result so far "
-        "and exit with code 124",
-    )
-    limits.add_argument(
-        "--fail-on-refusal",
-        action="store_true",
-        dest="fails_on_refusal",
-        help="with -p: exit with code 4 if a tool call was refused, even if the model finished",
     )
     add(
         "--version",

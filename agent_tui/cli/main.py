@@ -1,4 +1,4 @@
-"""Dispatches to a subcommand, one printed turn, or the screen."""
+"""Dispatches to a subcommand, a front of a feature, or the screen."""
 
 import contextlib
 import gc
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 from agent_tui.cli.subcommands import SUBCOMMANDS
 from agent_tui.errors import IN_SHELL, AgentTuiError, UsageError
-from agent_tui.feature import load_object, own_features
+from agent_tui.feature import headless_function, load_object, own_features
 from agent_tui.paths import ensure_home
 from agent_tui.safe_paths import distrust_programs_around
 
@@ -130,12 +130,10 @@ def _run_front(argv: Sequence[str]) -> int:
 
 
 def _start(arguments: "Arguments") -> int:
-    """Print one turn, or hold the conversation; returns the exit code."""
-    if arguments.is_headless:
+    """Run without a user, or hold the conversation; returns the exit code."""
+    if name := headless_function(arguments.option_values):
         gc.enable()
-        from agent_tui.cli.print_command import run_print
-
-        return run_print(arguments)
+        return cast("Start", load_object(name))(arguments)
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         # A shell without job control makes background jobs, and their children, ignore Ctrl+C.
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -7,10 +7,6 @@ from agent_tui.feature import Subcommand, own_features
 
 _NAME_COLUMNS = 12
 
-
-_ROWS = (
-    Subcommand("events", "print the JSON Schema of stream-json", "agent_tui.cli.events_command"),
-)
 _FIRST = (
     "models",
     "sessions",
@@ -28,8 +24,7 @@ _FIRST = (
 
 
 def _in_order() -> Iterator[Subcommand]:
-    rows = {row.name: row for row in _ROWS}
-    rows |= {row.name: row for feature in own_features() for row in feature.subcommands}
+    rows = {row.name: row for feature in own_features() for row in feature.subcommands}
     yield from (rows.pop(name) for name in _FIRST if name in rows)
     yield from rows.values()
 

@@ -1,4 +1,4 @@
-"""The commands for a screen: theme, mouse, search, copying."""
+"""The commands for a screen: theme, mouse, copying."""
 
 from collections.abc import Sequence
 
@@ -56,12 +56,6 @@ async def mouse(front: Front, argument: str) -> None:
 async def scrollback(front: Front, _argument: str) -> None:
     """Print the conversation to the terminal's scrollback."""
     _screen(front).show_scrollback()
-
-
-@command("[text]", needs="screen")
-async def find(front: Front, argument: str) -> None:
-    """Search the chat."""
-    await _screen(front).find(argument)
 
 
 @command("[code]", completions=lambda _front: ("code",), needs="screen")

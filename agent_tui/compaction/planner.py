@@ -8,7 +8,7 @@ from dataclasses import replace
 from agent_tui.compaction.candidates import ModelLookup, candidates
 from agent_tui.compaction.conversation import ledger_of
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice
-from agent_tui.compaction.curation.curator import Curator, OnChoice
+from agent_tui.compaction.curation.choosing import OnChoice, own_curator
 from agent_tui.compaction.curation.question import make_ask
 from agent_tui.compaction.draft import make_draft
 from agent_tui.compaction.outcome import SUMMARY_TIER, TIERED, CompactionPreview, Outcome
@@ -68,7 +68,7 @@ class CompactionPlanner:
         self.client = client
         self.counter = counter
         self.models = models
-        self._curator = Curator(client, counter, models) if client is not None else None
+        self._curator = own_curator(client, counter, models)
         self._strategies: Mapping[str, Strategy] = {
             **build_strategies(StrategyServices(client, counter, models, on_decisions), brought),
             TIERED: TieredStrategy(self._curator, counter),

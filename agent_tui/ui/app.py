@@ -399,8 +399,8 @@ class AgentApp(App[UiOutcome]):
         self.prompt.send()
 
     def on_approval_panel_closed(self) -> None:
-        """Return the focus to the prompt after the last question, unless a search has it."""
-        if not self.query("#find:focus-within"):
+        """Return the focus to the prompt after the last question, unless a bar has it."""
+        if not self.query("ChatBar:focus-within"):
             self.prompt.focus()
 
     def on_transcript_start_chosen(self, event: "Transcript.StartChosen") -> None:
@@ -473,10 +473,10 @@ class AgentApp(App[UiOutcome]):
         return not (action in NOT_OVER_SCREENS and len(self.screen_stack) > 1)
 
     def action_interrupt(self) -> None:
-        """Esc: close a search, else stop what runs, else go back in the chat the second time."""
-        from agent_tui.ui.chat.find_bar import close_find
+        """Esc: close a bar, else stop what runs, else go back in the chat the second time."""
+        from agent_tui.ui.chat.bar import close_bar
 
-        if close_find(self):
+        if close_bar(self):
             self.controller.note_typing()
         else:
             self.controller.interrupt()
@@ -579,9 +579,7 @@ class AgentApp(App[UiOutcome]):
 
     async def action_find(self) -> None:
         """Ctrl+F: search the chat."""
-        from agent_tui.ui.chat.find_bar import open_find
-
-        await open_find(self, self.view.widgets)
+        await self.controller.call("/find")
 
     def action_edit_outside(self) -> None:
         """Ctrl+G: write the prompt in $EDITOR, or the plan that keys answer now."""

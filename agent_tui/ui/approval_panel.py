@@ -431,7 +431,10 @@ class ApprovalPanel(Vertical, can_focus=True):
         left = max(rows - fields - answers, min(wanted, _LEAST_TEXT_ROWS, rows // 2))
         self.set_class(is_tight := wanted + _MARGIN_ROWS > left, "-tight")
         title.display = left > 1
-        body.styles.max_height = "100vh" if is_tight and wanted > left else None
+        if is_tight and wanted > left:
+            body.styles.max_height = "100vh"
+        elif body.styles.inline.has_rule("max_height"):  # to clear it lays the screen out again
+            body.styles.max_height = None
         text.styles.max_height = left
         self._list.styles.max_height = max(rows - fields - left, 1)
         self.call_after_refresh(self._list.keep_mark_in_sight)

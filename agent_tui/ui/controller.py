@@ -12,13 +12,13 @@ from agent_tui.agent.session.manager import READ_ONLY, READ_ONLY_HINT
 from agent_tui.agent.turn.pending_approvals import ApprovalAnswer
 from agent_tui.commands.core.between_turns import BetweenTurns
 from agent_tui.commands.core.front import Front, Level
+from agent_tui.commands.core.permission_modes import PERMISSION_MODES
 from agent_tui.commands.core.registry import (
     CalledCommand,
     CommandRegistry,
     UnknownCommand,
     parse_command,
 )
-from agent_tui.commands.permissions import PERMISSION_MODES
 from agent_tui.commands.sessions import continue_wait, resume_session
 from agent_tui.commands.trust import ask_about_started, ask_about_workspace
 from agent_tui.drafts.draft import Draft
@@ -224,9 +224,7 @@ class Controller:
             self._view.say(failure, "error")
 
     async def _pick_session(self, warnings: Sequence[str]) -> None:
-        called = self.registry.read("/resume")
-        assert isinstance(called, CalledCommand)
-        await self._run_command(called, Draft())
+        await self.call("/resume")
         self._tell_problems(warnings)
 
     async def aclose(self) -> None:
@@ -279,6 +277,14 @@ class Controller:
     async def _choose_model(self) -> None:
         if not await self.front.set_up_model():
             self._view.say("No model is selected. Use /model.", "warning")
+
+    async def call(self, text: str) -> None:
+        """Run a command, or say that it is unknown, and wait for its end."""
+        called = self.registry.read(text)
+        if isinstance(called, CalledCommand):
+            await self._run_command(called, Draft())
+        elif isinstance(called, UnknownCommand):
+            self._view.say(called.why, "warning")
 
     async def _run_command(self, called: CalledCommand, draft: Draft) -> None:
         try:

@@ -332,11 +332,11 @@ class ScreenFront:
         self._window.use_keys(keys)
         self._view.refresh_status()
 
-    async def find(self, text: str) -> None:
-        """Search the chat for `text`, or ask for it."""
-        from agent_tui.ui.chat.find_bar import open_find
+    async def show_bar(self, kind: type, text: str) -> None:
+        """Show a bar of a feature above the prompt."""
+        from agent_tui.ui.chat.bar import ChatBar, open_bar
 
-        await open_find(self._app, self._view.widgets, text)
+        await open_bar(self._app, self._view.widgets, cast("type[ChatBar]", kind), text)
 
     def show_scrollback(self) -> None:
         """Write the whole conversation into the terminal's scrollback, and wait there."""

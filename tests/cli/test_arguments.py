@@ -8,18 +8,6 @@ from agent_tui.cli.subcommands import SUBCOMMANDS
 from tests.support.rows import each_row
 
 
-def test_a_prompt_after_two_dashes_is_never_an_option():
-    arguments = parse_arguments(["-p", "--", "--demo is what?"])
-    assert (arguments.print_prompt, arguments.prompt) == ("", "--demo is what?")
-    assert not arguments.is_demo
-
-
-def test_the_help_says_how_to_pass_a_prompt_that_begins_with_a_dash(capsys):
-    with pytest.raises(SystemExit):
-        parse_arguments(["--help"])
-    assert "agent-tui -p -- " in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -27,27 +15,13 @@ def test_the_help_says_how_to_pass_a_prompt_that_begins_with_a_dash(capsys):
         ["--max-turns", "x"],
         ["--max-cost", "-1"],
         ["--max-cost", "inf"],
-        ["--max-time", "0"],
     ],
 )
 def test_limits_that_limit_nothing_are_refused(wrong, capsys):
     with pytest.raises(SystemExit) as ended:
-        parse_arguments(["-p", "hi", *wrong])
+        parse_arguments(wrong)
     assert ended.value.code == 2
     assert "is not a" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("given", "seconds"), [("90", 90), ("10m", 600), ("1h", 3600)])
-def test_a_run_may_be_bounded_in_time(given, seconds):
-    assert parse_arguments(["-p", "hi", "--max-time", given]).max_time_s == seconds
-
-
-@pytest.mark.parametrize("option", [["--max-time", "1m"], ["--fail-on-refusal"]])
-def test_what_is_for_runs_without_a_screen_is_refused_on_it(option, capsys):
-    with pytest.raises(SystemExit) as ended:
-        parse_arguments(option)
-    assert ended.value.code == 2
-    assert "requires -p" in capsys.readouterr().err
 
 
 def test_rules_of_the_run_may_be_repeated():

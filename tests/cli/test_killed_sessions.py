@@ -28,7 +28,7 @@ EVENTS_OF_THE_TOUR = 120
 NURSERY = """
 import os, sys
 from agent_tui.__main__ import main
-import agent_tui.cli.compose, agent_tui.headless.printer
+import agent_tui.cli.compose, agent_tui.features.print.printer
 from agent_tui.features.tour import replies as demo
 from agent_tui.tokens import TokenCounter
 

@@ -51,7 +51,7 @@ def test_no_core_room_loads_textual_or_litellm():
         "tools.registry",
         "sessions.store",
         "providers.host",
-        "headless.printer",
+        "features.print.printer",
         "cli.compose",
     )
     imports = ", ".join(f"agent_tui.{room}" for room in rooms)
@@ -68,7 +68,7 @@ def test_the_screen_is_loaded_without_the_collector_which_is_there_otherwise(mon
         return 0
 
     monkeypatch.setattr("agent_tui.cli.screen_command.run_screen", front)
-    monkeypatch.setattr("agent_tui.cli.print_command.run_print", front)
+    monkeypatch.setattr("agent_tui.features.print.command.run_print", front)
     monkeypatch.setattr("agent_tui.features.plain.command.run_front", front)
     for argv in ([], ["-p", "hello"], ["--plain"]):
         assert run(argv) == 0

@@ -13,8 +13,8 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.commands.core.registry import load_commands
+from agent_tui.features.print.printer import ExitCode, print_command
 from agent_tui.features.tour.scripted import Reply
-from agent_tui.headless.printer import ExitCode, print_command
 from agent_tui.messages import BashExecutionMessage, UserMessage
 from agent_tui.providers.base import ModelRequest
 from tests.features.plain.talking import Models, talk

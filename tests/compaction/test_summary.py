@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 
-from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.outcome import child_entries
 from agent_tui.compaction.request import Asking, CompactionRequest, ContextSizes
 from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.compaction.summary.fact_blocks import without_fact_blocks
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
+from agent_tui.features.curation.curator import ModelCurator
 from agent_tui.messages import FileTouches, ToolCall, UserMessage
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.providers.client import ignore_usage
@@ -342,7 +342,7 @@ async def test_progress_names_the_phase_and_counts_characters(counter: TokenCoun
     seen: list[tuple[str, int]] = []
     client = client_of(Writer([GOOD]))
     assert client is not None
-    await TieredStrategy(Curator(client, counter, Models()), counter).plan(
+    await TieredStrategy(ModelCurator(client, counter, Models()), counter).plan(
         replace(request(work(Talk()).path), occasion="new session"),
         on_progress=lambda phase, chars: seen.append((phase, chars)),
         on_usage=ignore_usage,

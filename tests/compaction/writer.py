@@ -5,12 +5,12 @@ from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from agent_tui.compaction.curation.curator import Curator
 from agent_tui.compaction.outcome import CompactionResult
 from agent_tui.compaction.request import CompactionRequest
 from agent_tui.compaction.strategies.tiered import TieredStrategy
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import ConfigError
+from agent_tui.features.curation.curator import ModelCurator
 from agent_tui.messages import Usage
 from agent_tui.providers.base import (
     Chunk,
@@ -143,7 +143,7 @@ async def compact(
 ) -> CompactionResult:
     """The result; the phases that were told on the way are added to `phases`."""
     client = client_of(writer, sleep)
-    curator = Curator(client, counter, models or Models()) if client is not None else None
+    curator = ModelCurator(client, counter, models or Models()) if client is not None else None
     told = [] if phases is None else phases
     plan = await TieredStrategy(curator, counter).plan(
         replace(request, settings=settings or request.settings, occasion="new session"),

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from agent_tui.headless.printer import ExitCode, OutputFormat, print_turn
+from agent_tui.features.print.printer import ExitCode, OutputFormat, print_turn
 from agent_tui.providers import limits
 from agent_tui.providers.base import ModelRef
 from agent_tui.ui.theme.palette import palette_of

@@ -32,11 +32,20 @@ LIMITS: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-
     "house"
 ]
 ALONE = [feature.name for feature in own_features()]
-ANSWER_AND_OFFERED = f"""
+PRINT_THE_ANSWER = f"""
 from {PACKAGE}.__main__ import main
 
 assert main() == 0
+"""
+ASK_FOR_THE_ANSWER = f"""
+import asyncio, sys
+from {PACKAGE} import Agent
 
+_, _, model, _, address, _, prompt = sys.argv
+print(asyncio.run(Agent(model, base_url=address).ask(prompt)))
+"""
+"""Does as a program what the command line asks for, where nothing prints."""
+OFFERED = f"""
 from {PACKAGE} import *
 import {PACKAGE}.ui.assembly
 from {PACKAGE}.cli.arguments import build_parser
@@ -172,9 +181,11 @@ def test_a_feature_says_what_it_brings_and_imports_nothing(name: str):
         feature.caller,
         feature.local_models,
         feature.around,
+        feature.headless,
         feature.shell_answer,
         feature.tool_servers,
         feature.sandbox,
+        feature.curator,
         feature.screen_watcher,
     )
     objects += filter(None, features)
@@ -203,9 +214,10 @@ def test_without_a_feature_everything_else_works(name: str, tmp_path: Path):
     with OpenAiServer() as server:
         server.play(Reply(text="Here I am."))
         asked = ("-m", "openai/mock", "--base-url", server.base_url, "-p", "hi")
-        answer, _, offered = run(tmp_path, "-c", ANSWER_AND_OFFERED, *asked).partition("\n")
+        answering = ASK_FOR_THE_ANSWER if name == "print" else PRINT_THE_ANSWER
+        answer, _, offered = run(tmp_path, "-c", answering + OFFERED, *asked).partition("\n")
     assert answer == "Here I am."
-    assert {"subcommand:events", "setting:model"} <= {*offered.split()}
+    assert {"--model", "setting:model"} <= {*offered.split()}
     feature = next((one for one in own_features() if one.name == name), Feature(name))
     gone = {f"subcommand:{row.name}" for row in feature.subcommands}
     gone |= {f"--{option.name}" for option in feature.options}

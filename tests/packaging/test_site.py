@@ -7,8 +7,6 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from mkdocs.commands.build import build
-from mkdocs.config import load_config
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -20,6 +18,9 @@ _LINK = re.compile(r'<(?:a|img|link|script)\b[^>]*?\b(?:href|src)="([^"]*)"')
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
     folder = tmp_path_factory.mktemp("site")
     build(load_config(str(ROOT / "docs/mkdocs.yml"), site_dir=str(folder), strict=True))
     return folder

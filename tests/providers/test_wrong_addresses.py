@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from agent_tui.headless.printer import ExitCode, print_turn
+from agent_tui.features.print.printer import ExitCode, print_turn
 from agent_tui.providers.base import ModelRef
 from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.limits import MAX_RETRIES, most_retries

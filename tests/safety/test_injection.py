@@ -8,8 +8,8 @@ import pytest
 from agent_tui.cli.main import run
 from agent_tui.compaction.transcript import OWN_TAGS, escape_tags
 from agent_tui.events import ApprovalRequested, ToolFinished
+from agent_tui.features.print.printer import print_turn
 from agent_tui.features.tour.scripted import Reply, call
-from agent_tui.headless.printer import print_turn
 from agent_tui.sessions.entries import CompactionEntry
 from agent_tui.ui.terminal.state import title_sequence
 from tests.support.rows import each_row

@@ -18,7 +18,8 @@ import pytest
 LIST = Path(__file__).parent.parent / "cpu_times.json"
 _ENTERS_S, _LEAVES_S = 0.1, 0.05
 """A test enters the list above the first, and leaves it below the second: between them it stays."""
-_ALWAYS_RUN = ("tests/safety/", "tests/features/sandbox/test_layouts.py")
+ALWAYS_RUN = ("tests/safety/", "tests/features/sandbox/test_layouts.py")
+"""What stays in every run, however long it takes."""
 _KEY = "cpu_s"
 
 
@@ -77,7 +78,7 @@ def choose_listed(measured: Mapping[str, float], listed: Mapping[str, float]) ->
         test: round(seconds, 1)
         for test, seconds in measured.items()
         if seconds > (_LEAVES_S if test in listed else _ENTERS_S)
-        and not test.startswith(_ALWAYS_RUN)
+        and not test.startswith(ALWAYS_RUN)
     }
     folders: dict[Path, list[str]] = defaultdict(list)
     for test in measured:

@@ -10,7 +10,7 @@ from typing import TypeGuard, get_args, get_type_hints
 from pydantic import BaseModel
 
 from agent_tui import events
-from agent_tui.headless.result import event_types
+from agent_tui.features.print.result import event_types
 from agent_tui.messages import AssistantMessage, ToolResultMessage
 
 _HEAD = """\

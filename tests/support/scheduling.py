@@ -3,7 +3,7 @@
 from xdist.scheduler import LoadGroupScheduling
 from xdist.workermanage import WorkerController
 
-_MANY_TESTS = 2_000
+from tests.support.left_out import MANY_TESTS
 
 
 class FileScheduling(LoadGroupScheduling):
@@ -22,7 +22,7 @@ class FileScheduling(LoadGroupScheduling):
     def schedule(self) -> None:
         """See `LoadScopeScheduling.schedule`."""
         collected = next(iter(self.registered_collections.values()))
-        self._is_by_file = len(collected) > _MANY_TESTS
+        self._is_by_file = len(collected) > MANY_TESTS
         super().schedule()
 
     def _split_scope(self, nodeid: str) -> str:

@@ -12,10 +12,9 @@ from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.tools.base import ToolContext
 from tests.support.recorded_edits import recorded_edits
 from tests.support.tool_calls import call_tool
+from tests.support.trajectories import trajectories
 
-EDITS = recorded_edits()
-
-pytestmark = pytest.mark.skipif(not EDITS, reason="no recorded sessions here")
+pytestmark = pytest.mark.skipif(not trajectories(), reason="no recorded sessions here")
 
 
 Slip: TypeAlias = Callable[[str, str], tuple[str, str]]
@@ -96,7 +95,7 @@ async def test_every_recorded_edit_is_made_as_it_was(
 ):
     path = workspace / "file"
     made = 0
-    for edit in EDITS:
+    for edit in recorded_edits():
         old, new = SLIPS[slip](edit.old, edit.new)
         if slip != "none" and (edit.all or old == edit.old):
             continue
@@ -114,7 +113,7 @@ async def test_no_recorded_edit_is_made_where_its_text_is_twice(
 ):
     path = workspace / "file"
     for name, slip in SLIPS.items():
-        for edit in EDITS[::7]:
+        for edit in recorded_edits()[::7]:
             old, new = slip(edit.old, edit.new)
             twice = f"{edit.before}\n{edit.before}".encode()
             path.write_bytes(twice)

@@ -12,8 +12,8 @@ from agent_tui.commands.core.front import Level
 from agent_tui.commands.core.registry import load_commands
 from agent_tui.drafts.draft import Draft, join_drafts
 from agent_tui.events import AgentEvent, SessionChanged, TurnFinished
+from agent_tui.features.print.printer import HeadlessFront
 from agent_tui.features.tour.scripted import Reply
-from agent_tui.headless.printer import HeadlessFront
 from agent_tui.messages import JsonObject
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import Header

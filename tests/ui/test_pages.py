@@ -2,9 +2,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent_tui.commands.core.front import Page, PageSection
-from agent_tui.commands.permissions import permissions_page
 from agent_tui.config import PermissionSettings
 from agent_tui.features.context.command import tools_page
+from agent_tui.features.permissions.command import permissions_page
 from agent_tui.messages import ToolSpec
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.tools.base import Intent

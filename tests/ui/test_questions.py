@@ -206,6 +206,16 @@ async def test_yes_to_all_edits_makes_this_one_and_asks_about_no_other(tmp_path:
         assert ui.status.mode == "accept-edits"
 
 
+async def test_the_screen_rests_while_a_question_is_open(tmp_path: Path):
+    async with running_app(tmp_path, *asks(), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui)
+        laid_out: list[object] = []
+        ui.app.screen.screen_layout_refresh_signal.subscribe(ui.approval, laid_out.append)
+        for _ in range(20):
+            await ui.pilot.pause(0.02)
+        assert laid_out == []
+
+
 async def test_an_edit_that_is_always_asked_about_is_approved_alone(tmp_path: Path):
     write = call("c1", "write", path=".env", content="x\n")
     async with running_app(tmp_path, *asks(write), approval_quiet_s=QUIET_S) as ui:

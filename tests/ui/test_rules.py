@@ -9,12 +9,12 @@ from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
 from agent_tui.config import Settings
 from agent_tui.config.loading import LoadedSettings
+from agent_tui.features.print.printer import print_command
 from agent_tui.features.rules.command import proposed_line, quote_row
 from agent_tui.features.rules.events import RuleOffered
 from agent_tui.features.rules.review import answer_file
 from agent_tui.features.settings.screen import act_on, acts_at_once
 from agent_tui.features.tour.scripted import Reply, call
-from agent_tui.headless.printer import print_command
 from agent_tui.sessions.entries import Header
 from agent_tui.ui.chat.lines_above_prompt import FeatureLines
 from agent_tui.ui.front import ScreenFront

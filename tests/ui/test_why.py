@@ -3,8 +3,8 @@
 import io
 from pathlib import Path
 
+from agent_tui.features.print.printer import print_command
 from agent_tui.features.tour.scripted import Reply, call
-from agent_tui.headless.printer import print_command
 from agent_tui.ui.screens.modal import PageRow, PageScreen
 from tests.support.models import listed_services
 from tests.support.runtime import Stage, collect

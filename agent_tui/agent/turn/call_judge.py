@@ -14,9 +14,9 @@ from agent_tui.agent.turn.command_network import NO_HOSTS, NamedHosts
 from agent_tui.agent.turn.file_keeper import FileKeeper
 from agent_tui.agent.turn.pending_approvals import (
     ApprovalAnswer,
+    keep_rules,
 )
 from agent_tui.agent.turn.tool_services import ToolServices
-from agent_tui.errors import ConfigError
 from agent_tui.events import (
     ApprovalRequest,
     ApprovalRequested,
@@ -175,14 +175,8 @@ class CallJudge:
         if answer.choice == "edits":
             self._services.use_mode("accept-edits")
             self._emit(Notice("info", f"Permission mode: {permissions.mode}", "plan"))
-        try:
-            for kept in answer.rules or (rule,):
-                if answer.choice == "session":
-                    permissions.book.add_session_rule(kept)
-                elif answer.choice == "project":
-                    permissions.book.add_project_rule(kept)
-        except ConfigError as error:
-            self._emit(Notice("warning", str(error)))
+        if problem := keep_rules(answer, rule, permissions.book):
+            self._emit(Notice("warning", problem))
 
     async def ask(
         self,

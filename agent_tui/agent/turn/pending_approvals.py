@@ -13,9 +13,10 @@ from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.services import RuntimeServices
 from agent_tui.attachments import approving_message
 from agent_tui.config import PermissionMode
-from agent_tui.errors import ToolError
+from agent_tui.errors import ConfigError, ToolError
 from agent_tui.events import AgentEvent, Notice, PlanHandedOver, UserMessageAdded
 from agent_tui.messages import ToolCall, ToolDetails, UserMessage, with_words
+from agent_tui.permissions.rule_book import RuleBook
 from agent_tui.permissions.verdict import Permissions, Verdict
 from agent_tui.safe_paths import path_from, real_path, show_name
 from agent_tui.tools.base import Intent, ToolOutput
@@ -36,6 +37,23 @@ class ApprovalAnswer:
     words: str = ""
     rules: tuple[str, ...] = ()
     plan: str = ""
+
+
+def keep_rules(answer: ApprovalAnswer, rule: str, book: RuleBook) -> str:
+    """Add the rules of an answer that holds for later calls: its own, or else `rule`.
+
+    Returns:
+        Why they cannot be kept; empty if they are.
+    """
+    try:
+        for kept in answer.rules or (rule,):
+            if answer.choice == "session":
+                book.add_session_rule(kept)
+            elif answer.choice == "project":
+                book.add_project_rule(kept)
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 class PendingApprovals:

@@ -309,8 +309,13 @@ class ScreenControls(Protocol):
         """Capture the mouse, or leave it to the terminal."""
         ...
 
-    async def find(self, text: str) -> None:
-        """Search the chat for `text`, or ask for a text."""
+    async def show_bar(self, kind: type, text: str) -> None:
+        """Show a bar above the prompt: a `ChatBar` of a feature (``ui/chat/bar.py``).
+
+        Args:
+            kind: Its class; a bar of it that is there already is used.
+            text: What it begins with; may be empty.
+        """
         ...
 
     def show_scrollback(self) -> None:

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from agent_tui.compaction.curation.answer import KeepChoice, NoChoice, Proof
-from agent_tui.compaction.curation.curator import Curator
+from agent_tui.compaction.curation.choosing import Curator, own_curator
 from agent_tui.compaction.curation.question import make_ask
 from agent_tui.compaction.draft import CompactionDraft, draft_choice, make_draft
 from agent_tui.compaction.outcome import CompactionResult, Outcome, result_of
@@ -77,9 +77,8 @@ _UNUSED_FOCUS = "Your focus was not used: only a model can follow it."
 
 
 def _build(services: StrategyServices) -> Strategy:
-    client, counter = services.client, services.counter
-    curator = Curator(client, counter, services.models) if client is not None else None
-    return TieredStrategy(curator, counter)
+    counter = services.counter
+    return TieredStrategy(own_curator(services.client, counter, services.models), counter)
 
 
 @dataclass(frozen=True, slots=True)

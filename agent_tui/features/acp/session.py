@@ -13,8 +13,8 @@ from agent_tui.commands.core.command import Command
 from agent_tui.commands.core.forms import form_filler, question_filler
 from agent_tui.commands.core.found_commands import CommandFinders
 from agent_tui.commands.core.front import CommandServices, Question, has_model
+from agent_tui.commands.core.permission_modes import MODES
 from agent_tui.commands.core.registry import CalledCommand, UnknownCommand, load_commands
-from agent_tui.commands.permissions import MODES
 from agent_tui.commands.trust import ask_about_started
 from agent_tui.config import PermissionMode
 from agent_tui.errors import AgentTuiError

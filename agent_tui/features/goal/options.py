@@ -33,14 +33,12 @@ def take_options(parser: argparse.ArgumentParser, values: argparse.Namespace) ->
     if text is None:
         if checks or is_outside:
             parser.error("--check and --checks-outside require --goal")
-    elif values.prompt or values.print_prompt:
+    elif values.prompt:
         parser.error("--goal cannot be combined with a prompt: say all of it in the goal")
-    elif values.input_format == "stream-json" or values.json_schema is not None:
-        parser.error("--goal cannot be combined with --input-format or --json-schema")
     elif not text.strip():
         parser.error("--goal is empty: say what is to be reached")
     else:
         options = [f"--text={shlex.quote(text)}"]  # never read as a word or an option of /goal
         options += [f"--check={shlex.quote(check)}" for check in checks]
         options += ["--outside"] * is_outside
-        values.prompt = " ".join(("/goal", *options))
+        values.prompt, values.prompt_option = " ".join(("/goal", *options)), "--goal"

@@ -14,7 +14,7 @@ import os
 import platform
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -210,12 +210,16 @@ def is_there(path: Path, backend: Backend) -> bool:
     return is_shown or not any(map(path.is_relative_to, _NOT_THERE))
 
 
-def _without(folder: Path, left_out: Iterable[Path]) -> Iterator[Path]:
+def _without(folder: Path, left_out: Set[Path]) -> Iterator[Path]:
     """`folder`, or its entries except `left_out`; no links, as they grant nothing."""
-    within = {path for path in left_out if path.is_relative_to(folder)}
-    if folder in within:
+    return _rest_of(folder, left_out, {around for path in left_out for around in path.parents})
+
+
+def _rest_of(folder: Path, left_out: Set[Path], opened: Set[Path]) -> Iterator[Path]:
+    """See `_without`; only folders in `opened` have something that is left out."""
+    if folder in left_out:
         return
-    if not within:
+    if folder not in opened:
         yield folder
         return
     try:
@@ -223,7 +227,7 @@ def _without(folder: Path, left_out: Iterable[Path]) -> Iterator[Path]:
     except OSError:
         return
     for entry in sorted(entries):
-        yield from _without(entry, within)
+        yield from _rest_of(entry, left_out, opened)
 
 
 def bwrap_argv(

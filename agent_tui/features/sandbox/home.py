@@ -88,7 +88,7 @@ class HomeView:
     A place itself is never shown, nor what programs share, nor what another user may change.
     """
 
-    places: tuple[Path, ...]
+    places: frozenset[Path]
     homes: tuple[Path, ...] = ()
     shared: frozenset[Path] = frozenset()
     readable: set[Path] = field(default_factory=set[Path])
@@ -115,7 +115,7 @@ class HomeView:
 
     def holds(self, path: Path) -> bool:
         """Whether `path` lies below a hidden place and is not one itself."""
-        return path not in self.places and any(place in path.parents for place in self.places)
+        return path not in self.places and not self.places.isdisjoint(path.parents)
 
     def _may_replace(self, path: Path) -> bool:
         """Whether everybody may put something else in the place of `path`."""
@@ -143,7 +143,7 @@ def what_runs(
         environ: Names toolchains and libraries, in ``PATH`` and otherwise.
     """
     shared = frozenset(real_path(home / name) for home in homes for name in _SHARED)
-    view = HomeView((*homes, *places), tuple(homes), shared)
+    view = HomeView(frozenset((*homes, *places)), tuple(homes), shared)
     for home in homes:
         view.add_all(home / name for name in _TOOLCHAINS)
         view.add_all(mark.parent for mark in home.glob(_BROWSERS))

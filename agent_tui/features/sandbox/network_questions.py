@@ -10,8 +10,7 @@ from typing import NamedTuple
 from agent_tui.agent.activity import Emit
 from agent_tui.agent.conversation import Conversation
 from agent_tui.agent.turn.command_network import NETWORK, NO_HOSTS, CommandNetwork, NamedHosts
-from agent_tui.agent.turn.pending_approvals import ApprovalAnswer, PendingApprovals
-from agent_tui.errors import ConfigError
+from agent_tui.agent.turn.pending_approvals import PendingApprovals, keep_rules
 from agent_tui.events import ApprovalRequest, ApprovalRequested, ApprovalResolved, Notice
 from agent_tui.features.sandbox.proxy import ConnectionRecord, NetworkGate, Wanted
 from agent_tui.features.sandbox.proxy_request import Target
@@ -323,23 +322,14 @@ class NetworkQuestions(CommandNetwork):
             finally:
                 self._waited_s, self._asked_at_s = self.waited_s, None
                 emit(ApprovalResolved(request.id, allowed))
-            self._keep(answer, verdict.session_rule, emit)
+            book = self.conversation().permissions.book
+            if problem := keep_rules(answer, verdict.session_rule, book):
+                emit(Notice("warning", problem))
             decision: Decision = "allow" if allowed else "deny"
             self._record(target, replace(verdict, decision=decision, by="person"))
             said = f"{_DECLINED}. They say: {answer.words}" if answer.words else _DECLINED
             self._answers[target] = "" if allowed else said
             return self._answers[target]
-
-    def _keep(self, answer: ApprovalAnswer, rule: str, emit: Emit) -> None:
-        permissions = self.conversation().permissions
-        try:
-            for kept in answer.rules or (rule,):
-                if answer.choice == "session":
-                    permissions.book.add_session_rule(kept)
-                elif answer.choice == "project":
-                    permissions.book.add_project_rule(kept)
-        except ConfigError as error:
-            emit(Notice("warning", str(error)))
 
     def _record(self, target: Target, verdict: Verdict) -> None:
         intent = Intent(f"connect to {target.shown}", "network", host=target.host)

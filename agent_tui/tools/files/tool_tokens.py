@@ -76,7 +76,8 @@ def list_matches(folder: Path, pattern: str) -> list[Path]:
 
 def holds_token(file: Path) -> bool:
     """Whether settings may let in, but for the comments of XML: Maven's are examples. Blocking."""
-    return may_hold_key(_XML_COMMENT.sub("", read_settings(file)))
+    text = read_settings(file)  # most places where there may be some have none
+    return bool(text) and may_hold_key(_XML_COMMENT.sub("", text))
 
 
 def may_hold_key(text: str) -> bool:

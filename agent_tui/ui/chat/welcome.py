@@ -9,8 +9,8 @@ from agent_tui._version import __version__
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.commands.core.demo import own_demo
 from agent_tui.commands.core.known_models import first_steps, trial_note
+from agent_tui.commands.core.permission_modes import MODES
 from agent_tui.commands.core.short_words import count_text, short_path
-from agent_tui.commands.permissions import MODES
 from agent_tui.commands.sessions import age, session_title
 from agent_tui.key_actions import keys_in_force
 from agent_tui.sessions.listing import SessionSummary

@@ -18,7 +18,7 @@ from agent_tui.ui.transcript.blocks import (
     SummaryBlock,
     UserBlock,
 )
-from agent_tui.ui.transcript.finder import readable_text, spans_on_rows
+from agent_tui.ui.transcript.found_text import readable_text, spans_on_rows
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.stack import highlight

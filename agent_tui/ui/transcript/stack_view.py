@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import cast
+from typing import Protocol, cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -22,7 +22,6 @@ from agent_tui.ui.parts import any_app
 from agent_tui.ui.styled_lines import BLANK, Line
 from agent_tui.ui.theme.palette import Palette, palette_of
 from agent_tui.ui.theme.themes import CONTENT_WIDTH
-from agent_tui.ui.transcript.finder import Finder
 from agent_tui.ui.transcript.markdown import markdown_parser
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.stack import (
@@ -47,6 +46,14 @@ _MAX_CACHED_STRIPS = 500
 
 _EARLIER_SCREENS = 2
 """Earlier messages are requested when this many screens are left above."""
+
+
+class RowMarker(Protocol):
+    """Marks rows of a view, for example what a search found."""
+
+    def mark_line(self, index: int, row: int, line: Line) -> Line:
+        """Return `line`, a row of the block at `index`, with the marks on it."""
+        ...
 
 
 class StackView(ScrollView, can_focus=False):
@@ -99,7 +106,7 @@ class StackView(ScrollView, can_focus=False):
         self._parser = markdown_parser()
         self._palette = Palette()
         self._stack = BlockStack(self._painter(80))
-        self._finder: Finder | None = None
+        self._marker: RowMarker | None = None
         self._base_style: Style | None = None
         self._strips: dict[tuple[int, int], tuple[Line, Strip]] = {}
         self._place: RowAnchor | None = None
@@ -109,6 +116,16 @@ class StackView(ScrollView, can_focus=False):
         self._settled_size = Size(0, 0)
         self._ahead: Iterator[None] | None = None
         self._idle_timer: Timer | None = None
+
+    @property
+    def stack(self) -> BlockStack:
+        """Its blocks."""
+        return self._stack
+
+    @property
+    def palette(self) -> Palette:
+        """The colours in use."""
+        return self._palette
 
     @property
     def is_following(self) -> bool:
@@ -127,7 +144,7 @@ class StackView(ScrollView, can_focus=False):
 
     def _ask_for_earlier(self) -> None:
         height = self.scrollable_content_region.height
-        is_near = self.scroll_offset.y < _EARLIER_SCREENS * height and self._finder is None
+        is_near = self.scroll_offset.y < _EARLIER_SCREENS * height and self._marker is None
         if self._has_earlier and is_near and self._place is not None:
             self._has_earlier = False
             self.post_message(self.EarlierWanted())
@@ -175,8 +192,8 @@ class StackView(ScrollView, can_focus=False):
         row -= gap
         item_id = self._stack[index].id
         drawn = line = rows[row] if 0 <= row < len(rows) else BLANK
-        if self._finder is not None:
-            line = self._finder.mark_line(index, row, line)
+        if self._marker is not None:
+            line = self._marker.mark_line(index, row, line)
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(address(item_id, max(0, row)))):
             style = self.screen.get_component_rich_style("screen--selection")

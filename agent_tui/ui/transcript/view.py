@@ -1,6 +1,6 @@
-"""The chat: what the program tells it to show, what the user does with it, and its search."""
+"""The chat: what the program tells it to show, and what the user does with it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 
@@ -9,7 +9,6 @@ from textual.geometry import Offset
 from textual.message import Message
 from textual.reactive import var
 from textual.selection import Selection
-from textual.theme import Theme
 from textual.timer import Timer
 
 from agent_tui.ui.transcript.blocks import (
@@ -25,74 +24,47 @@ from agent_tui.ui.transcript.blocks import (
     ToolBlock,
     WelcomeBlock,
 )
-from agent_tui.ui.transcript.finder import Finder, FindState
 from agent_tui.ui.transcript.live_reply import LiveReply, PieceKind, merge_pieces
 from agent_tui.ui.transcript.painter import BlockPainter
 from agent_tui.ui.transcript.plain import plain_texts
 from agent_tui.ui.transcript.stack import Item, RowAnchor, block_selection, can_toggle, word_at
-from agent_tui.ui.transcript.stack_view import StackView
-
-_COUNT_INTERVAL_S = 0.03
-_COUNT_SLICE_S = 0.01
-"""Reading 5,000 messages for the first time takes a few slices; a key never waits longer."""
+from agent_tui.ui.transcript.stack_view import RowMarker, StackView
 
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """What the view showed when the search began."""
+    """What the view showed when it was held."""
 
     place: RowAnchor | None
     width: int
     is_following: bool
 
 
-class FindingView(StackView):
-    """A `StackView` that can be searched; while it is, nothing but the search moves it."""
+class HeldView(StackView):
+    """A `StackView` that can be held: then nothing moves it but who holds it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._tell: Callable[[FindState], None] = lambda _state: None
         self._before: _Before | None = None
-        self._counting: Iterator[None] | None = None
-        self._count_timer: Timer | None = None
-        self._wants_match = False
-        self._unfolded: BlockId | None = None
 
-    def begin_find(self, tell: Callable[[FindState], None]) -> None:
-        """Stand still from now on, and `tell` where the search stands whenever that changes."""
-        width = self._stack.painter.width
-        self._tell = tell
-        self._finder = Finder(self._stack, self._palette)
-        self._before = _Before(self._place, width, self._is_following)
+    def hold(self, marker: RowMarker) -> None:
+        """Stand still from now on, with what `marker` marks on the rows."""
+        self._marker = marker
+        self._before = _Before(self._place, self._stack.painter.width, self._is_following)
         self._set_following(False)
-        self._count_timer = self.set_interval(_COUNT_INTERVAL_S, self._count_on)
 
-    def find(self, text: str) -> None:
-        """Look for `text` in a search that was begun; the nearest match becomes current."""
-        finder = self._finder
-        if finder is not None:
-            finder.look_for(text)
-            self._counting, self._wants_match = finder.counting(), bool(text)
-            self._count_on()
-            self.refresh()
+    @property
+    def held_at(self) -> BlockId:
+        """The first visible block when it was held."""
+        place = self._before.place if self._before is not None else None
+        return 0 if place is None else place.id
 
-    def find_next(self, direction: int) -> None:
-        """Go to the next match, or with -1 to the previous one."""
-        if self._finder is not None:
-            self._finder.step(direction)
-            self._show_match()
-
-    def end_find(self, *, stays: bool) -> None:
-        """End the search at the current match or where it began."""
-        finder, before = self._finder, self._before
-        if finder is None or before is None:
+    def let_go(self, *, stays: bool) -> None:
+        """Hold it no longer: it stays where it is, or returns to where it was held."""
+        before = self._before
+        if before is None:
             return
-        stays = stays and finder.current is not None
-        if not stays:
-            self._fold_again()
-        self._finder = self._before = self._counting = self._unfolded = None
-        if self._count_timer is not None:
-            self._count_timer.stop()
+        self._marker = self._before = None
         if stays:
             height = self.scrollable_content_region.height
             self._set_following(self.scroll_offset.y >= self._stack.total_rows - height)
@@ -103,70 +75,7 @@ class FindingView(StackView):
             self._settle(is_rewrapped=before.width != self._stack.painter.width)
         self.refresh()
 
-    def _retheme(self, theme: Theme) -> None:
-        super()._retheme(theme)
-        if self._finder is not None:
-            self._finder.palette = self._palette
-
-    def _count_on(self) -> None:
-        """Count for a few milliseconds; go to a match if one is wanted and all are known."""
-        finder = self._finder
-        if finder is None:
-            return
-        if self._counting is None:
-            if not finder.is_stale:
-                return
-            self._counting = finder.counting()
-        deadline = perf_counter() + _COUNT_SLICE_S
-        for number, _ in enumerate(self._counting):
-            if not number % 50 and perf_counter() > deadline:
-                break
-        else:
-            self._counting = None
-            if self._wants_match:
-                self._wants_match = False
-                finder.start_at(self._start_block())
-                self._show_match()
-                return
-        self._tell(finder.state())
-
-    def _start_block(self) -> BlockId:
-        """The first visible block when the search began."""
-        place = self._before.place if self._before is not None else None
-        return 0 if place is None else place.id
-
-    def _show_match(self) -> None:
-        """Scroll just enough to show the current match, unfolded."""
-        finder = self._finder
-        if finder is None:
-            return
-        current = finder.current
-        if current is None or current.id != self._unfolded:
-            self._fold_again()
-        if current is not None:
-            index = self._stack.index(current.id)
-            if index is not None and not finder.is_drawn(current):
-                self._unfold(index)
-            self._reveal(current.id, finder.row_of(current))
-        self._tell(finder.state())
-        self.refresh()
-
-    def _unfold(self, index: int) -> None:
-        item = self._stack[index]
-        if can_toggle(item.block) and not item.is_expanded:
-            item.is_expanded = True
-            self._stack.invalidate(index)
-            self._unfolded = item.id
-
-    def _fold_again(self) -> None:
-        """Fold the block that was unfolded only to show a match."""
-        index = None if self._unfolded is None else self._stack.index(self._unfolded)
-        self._unfolded = None
-        if index is not None and self._stack[index].is_expanded:
-            self._stack[index].is_expanded = False
-            self._stack.invalidate(index)
-
-    def _reveal(self, block_id: BlockId, row: int) -> None:
+    def reveal(self, block_id: BlockId, row: int) -> None:
         """Scroll a row of a block into view; does nothing if it is visible."""
         stack, height = self._stack, self.scrollable_content_region.height
         index = stack.index(block_id)
@@ -192,7 +101,7 @@ _MAX_LIVE_CHARS = 32_000
 """Output of a running command that is kept for the screen."""
 
 
-class Transcript(FindingView):
+class Transcript(HeldView):
     """The whole conversation as one widget."""
 
     @dataclass

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.agent.compaction.background import BackgroundSummary
-from agent_tui.compaction.curation.curator import OnChoice
+from agent_tui.compaction.curation.choosing import OnChoice
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.policy import Breaker
 from agent_tui.compaction.request import CompactionRequest, ContextSizes

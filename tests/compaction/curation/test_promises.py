@@ -21,6 +21,7 @@ from agent_tui.compaction.sections.history import Said, read_history
 from agent_tui.compaction.transcript import escape_tags
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
+from agent_tui.features.curation.wording import ask_text
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry
@@ -176,7 +177,7 @@ def test_the_newest_messages_are_those_that_the_question_names(counter: TokenCou
     request = request_of(talk.path, 6_000)
     ask = ask_of(request, counter)
     stays = "file package.json 1-3, perhaps older than this change: npm install left-pad"
-    assert stays in ask.text.partition("(Not offered")[2]
+    assert stays in ask_text(ask).partition("(Not offered")[2]
     file = next(piece for piece in ask.pieces if piece.path == "a.py")
     outputs = tuple(Pick(piece) for piece in ask.pieces if piece.kind == "result")
     for picks in ((Pick(file, ((1, 400),)),), outputs):

@@ -12,8 +12,8 @@ from agent_tui.errors import UsageError
 from agent_tui.events import AgentEvent, Notice, TurnFinished
 from agent_tui.features.budget.ledger import DayLedger
 from agent_tui.features.budget.limits import DayLimit, SessionLimit
+from agent_tui.features.print.printer import ExitCode, print_turn
 from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
-from agent_tui.headless.printer import ExitCode, print_turn
 from agent_tui.messages import Cost, Usage
 from agent_tui.providers.access import AdaptingProvider, open_models
 from agent_tui.providers.base import ModelInfo, ModelRef

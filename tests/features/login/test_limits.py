@@ -9,8 +9,8 @@ from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.events import LimitWaitStarted, Notice, TurnFinished
 from agent_tui.features.login.named import DEFAULT
 from agent_tui.features.login.part import use_account
+from agent_tui.features.print.printer import ExitCode, print_turn
 from agent_tui.features.tour.scripted import Reply, ScriptedProvider
-from agent_tui.headless.printer import ExitCode, print_turn
 from agent_tui.messages import JsonObject
 from agent_tui.providers.access import AdaptingProvider
 from agent_tui.providers.base import FaultKind, ModelInfo, ModelRef, ProviderError

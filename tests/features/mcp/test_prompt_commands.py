@@ -8,8 +8,8 @@ import pytest
 
 from agent_tui.commands.core.front import CommandServices
 from agent_tui.commands.core.known_models import KnownModels
+from agent_tui.features.print.printer import print_command
 from agent_tui.features.tour.scripted import Reply
-from agent_tui.headless.printer import print_command
 from agent_tui.providers.base import ModelRequest
 from agent_tui.tools.processes.keeper import ProcessKeeper
 from tests.features.plain.talking import Models

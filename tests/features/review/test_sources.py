@@ -10,12 +10,12 @@ import pytest
 from agent_tui.agent.runtime import AgentRuntime
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import ToolFinished
+from agent_tui.features.print.printer import print_command
 from agent_tui.features.review.actions import ReviewActions
 from agent_tui.features.review.changes import FileChange
 from agent_tui.features.review.comments import comment_on
 from agent_tui.features.review.sources import ReviewLoader, read_present
 from agent_tui.features.tour.scripted import Reply, call
-from agent_tui.headless.printer import print_command
 from agent_tui.permissions.trust import FolderTrust, TrustFile
 from agent_tui.tools.git.trees import WorkTrees
 from agent_tui.tools.git.worktree import Worktree

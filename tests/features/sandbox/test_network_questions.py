@@ -26,7 +26,7 @@ from agent_tui.features.sandbox.proxy import NetworkGate, Wanted
 from agent_tui.features.sandbox.proxy_request import Target
 from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.tools.base import ToolOutput
-from tests.headless.test_limits import run
+from tests.features.print.test_limits import run
 from tests.support.network_gate import get, loopback_gate, open_gate
 from tests.support.patience import PATIENCE_S
 from tests.support.runtime import Stage, collect, of_kind, only

@@ -15,6 +15,7 @@ from agent_tui.config import PermissionSettings
 from agent_tui.errors import ConfigError
 from agent_tui.events import AgentEvent
 from agent_tui.features.acp.front import AcpFront
+from agent_tui.features.print.printer import HeadlessFront
 from agent_tui.features.tool_files.check import check_tool_files
 from agent_tui.features.tool_files.command import reload
 from agent_tui.features.tool_files.folder import (
@@ -28,7 +29,6 @@ from agent_tui.features.tool_files.library import ToolFiles
 from agent_tui.features.tool_files.loading import Taken, load_file
 from agent_tui.features.tool_files.part import ToolFilesPart
 from agent_tui.features.tour.scripted import Reply
-from agent_tui.headless.printer import HeadlessFront
 from agent_tui.messages import ToolCall
 from agent_tui.paths import user_config_dir
 from agent_tui.tools.tool_servers import ToolServers

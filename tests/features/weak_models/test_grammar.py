@@ -6,6 +6,7 @@ import re
 import threading
 import urllib.request
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +43,15 @@ STRANGE = ToolSpec(
         "required": ["mode"],
     },
 )
-PATTERN = pattern_of(call_grammar(TOOLS).text)
 
 
 LEFT_OUT = object()
+
+
+@cache
+def pattern() -> re.Pattern[str]:
+    """What the grammar of all tools matches."""
+    return pattern_of(call_grammar(TOOLS).text)
 
 
 def values(schema: Any) -> SearchStrategy[Any]:
@@ -102,7 +108,7 @@ def test_whatever_fits_the_schema_fits_the_grammar(tool: ToolSpec) -> None:
     def check(arguments: JsonObject, is_compact: bool) -> None:
         separators = (",", ":") if is_compact else None
         text = written(tool.name, arguments, separators=separators, ensure_ascii=is_compact)
-        assert PATTERN.fullmatch(text), text
+        assert pattern().fullmatch(text), text
 
     check()
 
@@ -126,12 +132,12 @@ def test_schemas_of_other_kinds_take_any_json() -> None:
 )  # fmt: skip
 def test_what_does_not_fit_the_schema_does_not_fit_the_grammar(arguments: str) -> None:
     text = f'<tool_call>{{"name": "read", "arguments": {arguments}}}</tool_call>'
-    assert PATTERN.fullmatch(text) is None
+    assert pattern().fullmatch(text) is None
 
 
 def test_a_tool_that_is_not_offered_does_not_fit() -> None:
-    assert PATTERN.fullmatch(written("web", {})) is None
-    assert PATTERN.fullmatch(written("ls", {}))
+    assert pattern().fullmatch(written("web", {})) is None
+    assert pattern().fullmatch(written("ls", {}))
 
 
 def test_the_grammar_begins_with_its_trigger() -> None:

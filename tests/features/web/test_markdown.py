@@ -1,7 +1,12 @@
-from agent_tui.features.web.fetch_process import page_markdown
 from tests.support.rows import each_row
 
 AT = "https://docs.test/guide/page.html"
+
+
+def page_markdown(content: bytes, charset: str, address: str) -> str:
+    from agent_tui.features.web import fetch_process  # with lxml, 7 MB in every worker
+
+    return fetch_process.page_markdown(content, charset, address)
 
 
 def markdown(body: str) -> str:

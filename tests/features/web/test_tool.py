@@ -5,7 +5,6 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from pypdf import PdfWriter
 
 from agent_tui.config import Settings
 from agent_tui.errors import ToolError
@@ -73,6 +72,8 @@ async def test_text_is_given_as_it_is(
 
 
 async def test_the_text_of_a_pdf_document_is_given(context: ToolContext, site: WebSite):
+    from pypdf import PdfWriter  # 11 MB, in every worker that collects this
+
     blank, file = PdfWriter(), BytesIO()
     blank.add_blank_page(100, 100)
     blank.write(file)

@@ -1,0 +1,1 @@
+"""What may run without asking: shown, checked and changed."""

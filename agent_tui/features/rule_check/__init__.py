@@ -1,1 +1,0 @@
-"""The subcommand that checks and lists permission rules."""

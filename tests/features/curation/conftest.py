@@ -1,0 +1,3 @@
+from tests.compaction.conftest import counter
+
+__all__ = ["counter"]
