@@ -1,6 +1,8 @@
 """The estimate without a vocabulary, held against tiktoken's count."""
 
 import json
+import random
+import string
 from datetime import date
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_tui.agent.prompt.fitted_prompt import full_prompt
-from agent_tui.tokens import RoughCounter, TokenCounter, rough_tokens
+from agent_tui.tokens import ExactCounter, TokenCounter, rough_tokens
 from agent_tui.tools.registry import default_toolbox
 from tests.support.offered import offered
 
@@ -41,8 +43,8 @@ IN_OTHER_SCRIPTS = {
 
 
 @pytest.fixture(scope="module")
-def exact() -> TokenCounter:
-    return TokenCounter()
+def exact() -> ExactCounter:
+    return ExactCounter()
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_other_languages_are_estimated_within_a_fifth(language: str, exact: Toke
 def test_an_empty_conversation_is_estimated_within_ten_percent(model_id: str, exact: TokenCounter):
     prompt = full_prompt(Path("/home/person/projects/some-project"), date(2026, 1, 2))
     tools = offered(default_toolbox().specs, model_id)
-    counts = [c.count_text(prompt) + c.count_tools(tools) for c in (RoughCounter(), exact)]
+    counts = [c.count_text(prompt) + c.count_tools(tools) for c in (TokenCounter(), exact)]
     assert counts[0] == pytest.approx(counts[1], rel=0.1)
 
 
@@ -89,12 +91,21 @@ def test_a_recorded_conversation_is_estimated_within_ten_percent(exact: TokenCou
     )
 
 
-def test_rough_counting_loads_no_vocabulary():
-    counter = RoughCounter()
-    counter.load()
-    assert counter.is_loaded
-    assert counter.count_text("hello world") in (2, 3)
-    assert counter.count_text("") == 0
+LETTERS = random.Random(1)
+UNUSUAL = {
+    "capitals": "".join(LETTERS.choices("ACGT", k=3_000)),
+    "letters": "".join(LETTERS.choices(string.ascii_lowercase, k=3_000)),
+    "signs": "".join(LETTERS.choices("+-<>[].,", k=3_000)),
+    "a drawing": "/\\_|" * 750,
+    "one sign": "=" * 3_000,
+    "blanks": " " * 3_000,
+}
+
+
+@pytest.mark.parametrize("kind", UNUSUAL)
+def test_a_long_text_without_words_is_estimated_within_two_fifths(kind: str, exact: TokenCounter):
+    for text in (UNUSUAL[kind], f"\n{UNUSUAL[kind]}"):
+        assert rough_tokens(text) == pytest.approx(exact.count_text(text), rel=0.4, abs=30)
 
 
 @given(st.text(max_size=300), st.text(max_size=300))

@@ -54,7 +54,7 @@ from agent_tui.sessions.context import (
     newest_note,
     wrap_summary,
 )
-from agent_tui.sessions.context_size import measure_context, newest_figure
+from agent_tui.sessions.context_size import measure_context
 from agent_tui.sessions.entries import CompactionEntry, CustomMessageEntry, Entry, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles
 from agent_tui.sessions.log import SessionLog
@@ -67,7 +67,7 @@ from agent_tui.sessions.replay.notes import (
     run_entry,
 )
 from agent_tui.sessions.replay.pins import pin_of, pins_on
-from agent_tui.tokens import ContextUsage, RoughCounter, TokenCounter, TokenRatios
+from agent_tui.tokens import ContextUsage
 from agent_tui.tools.files.memory import FileMemory
 from agent_tui.tools.job_table import JobTable
 from agent_tui.tools.shorten import OutputLimits, output_limits
@@ -126,7 +126,6 @@ class Conversation:
     """The model for which the user was last told that its window is a guess."""
     replayed: tuple[tuple[Entry, ...], Context] | None = None
     """The newest replay and its path; replaying a long session takes 50 ms or more."""
-    rough_counter: RoughCounter = field(default_factory=RoughCounter)
     requests: RequestWatch = field(default_factory=RequestWatch)
     """Compares each request with the one before."""
     limited_until: dict[str, float] = field(default_factory=dict[str, float])
@@ -199,7 +198,7 @@ class Conversation:
         if self.model_info.window <= 0:
             return None
         ratio = self.services.ratios.ratio(self.model.name)
-        added = round(self.rough_counter.count_messages(results) * ratio)
+        added = round(self.services.counter.count_messages(results) * ratio)
         note = ContextNote(
             used=self.usage.used + added,
             window=self.model_info.window,
@@ -382,9 +381,8 @@ class Conversation:
 
     def overhead_tokens(self) -> int:
         """Estimate of the system prompt and the tool schemas; slow the first time."""
-        return self.services.counter.count_text(
-            self.prompt.system
-        ) + self.services.counter.count_tools(self.prompt.tools)
+        counter, prompt = self.services.counter, self.prompt
+        return counter.count_text(prompt.system) + counter.count_tools(prompt.tools)
 
     def _replay(self, path: tuple[Entry, ...]) -> Context:
         known = self.replayed  # taken once: threads that measure replay beside the event loop
@@ -401,35 +399,16 @@ class Conversation:
         return context
 
     def _measure(self, path: tuple[Entry, ...]) -> ContextUsage:
-        """Measure how full the context is, roughly while the exact figure does not matter.
-
-        Loading the counter's vocabulary takes a third of a second and doubles a small program's
-        memory. It waits until the context may reach half of the level for a warning.
-        """
-        context = self._replay(path)
-        if not self.services.counter.is_loaded:
-            rough = self._measure_with(self.rough_counter, context, TokenRatios())
-            is_doubted = rough.is_estimate and newest_figure(context, self.model.name) is not None
-            if rough.used < self.limits.warn // 2 and not is_doubted:
-                return rough
-        return self._measure_with(self.services.counter, context, self.services.ratios)
-
-    def _measure_with(
-        self, counter: TokenCounter, context: Context, ratios: TokenRatios
-    ) -> ContextUsage:
+        context, counter = self._replay(path), self.services.counter
+        summary = sum(map(counter.count_text, self._system_summary(context)))
         return measure_context(
             context,
             counter=counter,
-            ratios=ratios,
+            ratios=self.services.ratios,
             model=self.model.name,
             window=self.model_info.window,
-            overhead_tokens=self._overhead_of(context, counter),
+            overhead_tokens=self.overhead_tokens() + summary,
         )
-
-    def _overhead_of(self, context: Context, counter: TokenCounter) -> int:
-        """Tokens of a request beside the messages of `context`, as `counter` estimates them."""
-        system = (self.prompt.system, *self._system_summary(context))
-        return sum(map(counter.count_text, system)) + counter.count_tools(self.prompt.tools)
 
     def _system_summary(self, context: Context) -> tuple[str, ...]:
         """The summary, if there is one and the settings put it into the system prompt."""

@@ -57,7 +57,7 @@ from agent_tui.sessions.entries import (
     MessageEntry,
 )
 from agent_tui.sessions.replay.normalise import NO_RESULT_TEXT
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter, TokenCounter
 
 Shape: TypeAlias = Literal["openai", "anthropic"]
 ChatMessage: TypeAlias = Mapping[str, Any]
@@ -341,7 +341,7 @@ async def acompact(
     read = read_messages(messages)
     first, shape = leading_instructions(messages), shape_of(messages)
     given = _to_given(read[first:])
-    counter = TokenCounter()
+    counter = ExactCounter()
     said = [entry.message for one in given for entry in one.entries]
     used = counter.count_messages(said)
     if used <= target_tokens:

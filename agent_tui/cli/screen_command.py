@@ -11,6 +11,7 @@ from agent_tui.cli.early_settings import first_paint
 from agent_tui.cli.fronts import switches_to_fronts
 from agent_tui.errors import UsageError
 from agent_tui.feature import demo_option, local_option
+from agent_tui.ui.terminal.heap import use_one_heap
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.terminal.run import run_ui
 
@@ -36,6 +37,7 @@ def run_screen(arguments: Arguments) -> int:
             "The screen cannot run in this terminal: TERM=dumb.",
             f"Use {', or '.join(('-p to run one prompt', *switches_to_fronts()))}.",
         )
+    use_one_heap()
     outcome = _show(arguments)
     if outcome.wants_demo:
         outcome = _show(_for_demo(arguments))

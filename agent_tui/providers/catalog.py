@@ -6,8 +6,6 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from rapidfuzz import process
-
 from agent_tui.config import ModelSettings, Settings
 from agent_tui.errors import ConfigError
 from agent_tui.messages import JsonObject
@@ -431,6 +429,8 @@ class ModelCatalog:
 
     def _nearest(self, name: str) -> str:
         """A hint with the names most similar to `name`."""
+        from rapidfuzz import process  # 4 MB and 20 ms, and seldom needed
+
         usual = [full for full in self._loaded.names if full.partition("/")[0] in FAMILIES]
         usual += self._own_models
         near = process.extract(name, usual, limit=_NEAR_MATCHES, score_cutoff=_NEAR_SCORE)

@@ -11,7 +11,7 @@ from agent_tui.messages import Usage
 from agent_tui.providers.accounts import own_accounts
 from agent_tui.providers.base import ModelInfo, ModelRef, ModelRequest
 from agent_tui.providers.limits import BudgetSpent
-from agent_tui.tokens import RoughCounter
+from agent_tui.tokens import TokenCounter
 
 LimitT = TypeVar("LimitT")
 
@@ -124,7 +124,7 @@ def estimate_input(usage: Usage, request: ModelRequest, info: ModelInfo) -> Usag
     """
     if not usage.is_estimate or usage.input or info.input_price is None:
         return usage
-    counter = RoughCounter()
+    counter = TokenCounter()
     tokens = counter.count_text(request.system) + counter.count_tools(request.tools)
     tokens += counter.count_messages(request.messages)
     cost_usd = tokens * info.input_price / 1_000_000

@@ -49,7 +49,7 @@ FAMILIES: Final[Mapping[str, Family]] = MappingProxyType(
             (r"deepseek-v(\d+)(?:\.(\d))?-flash", r"deepseek-chat"),
         ),
         "xai": Family((r"grok-(\d+)(?:\.(\d))?",), (r"grok-(\d+)(?:\.(\d))?-(?:fast|mini)",)),
-        "cerebras": Family((r"gpt-oss-(\d+)b",), (r"llama(\d+)\.(\d+)-8b",)),
+        "cerebras": Family((r"gpt-oss-(\d+)b",), ()),  # none of its models costs less
         "moonshot": Family((r"kimi-k(\d+)(?:\.(\d+))?", r"kimi-latest"), (r"kimi-k2\.(\d+)",)),
     }
 )

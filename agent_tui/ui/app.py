@@ -35,6 +35,7 @@ from agent_tui.safe_text import safe_text
 from agent_tui.ui.keys import APP_BINDINGS, NEED_THE_CHAT, NOT_OVER_SCREENS, bind_keys
 from agent_tui.ui.prompt.prompt import Prompt
 from agent_tui.ui.status.status_bar import StatusBar
+from agent_tui.ui.terminal.heap import return_free_memory
 from agent_tui.ui.terminal.input import ASK_BACKGROUND, BackgroundTold, TerminalDriver
 from agent_tui.ui.terminal.outcome import UiOutcome
 from agent_tui.ui.terminal.state import TerminalState, crash_report, leave_on_signals
@@ -206,6 +207,7 @@ class AgentApp(App[UiOutcome]):
             # the program for 0.2 s each time, with a long session on the screen.
             gc.freeze()
             gc.enable()  # `cli.main` disabled it
+            return_free_memory()
         self._submit_early(loaded.controller)
 
     def _use_loaded_settings(self, options: "UiOptions") -> tuple[str, ...]:

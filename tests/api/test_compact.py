@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import agent_tui
 from agent_tui.api.compacting import read_messages, to_dicts
 from agent_tui.errors import CompactionWarning, TargetTooSmallError, UsageError
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from tests.support.openai_server import Failure, OpenAiServer, Reply, bad_key, no_such_model
 from tests.support.rows import each_row
 from tests.support.runtime import GOOD_SUMMARY
@@ -58,7 +58,7 @@ def anthropic_talk(steps: int = 30) -> list[dict[str, Any]]:
 
 
 def size(messages: Sequence[Any]) -> int:
-    counter = TokenCounter()
+    counter = ExactCounter()
     return counter.count_messages(m for one in read_messages(messages) for m in one.messages)
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter, TokenCounter
 from tests.benchmarks import compaction_methods as methods
 from tests.benchmarks.compaction_cases import RecordedSession, cuts, recorded_sessions
 from tests.benchmarks.compaction_methods import Compacted, HybridCost, Saving, tier_savings
@@ -245,7 +245,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
     parser.add_argument("--json", type=Path, help="write the rows here")
     arguments = parser.parse_args(argv)
-    counter = TokenCounter()
+    counter = ExactCounter()
     rows: list[Row] = []
     savings: list[Saving] = []
     costs: list[HybridCost] = []

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from agent_tui.compaction.policy import output_reserve_tokens, usable_window
 from agent_tui.messages import AssistantMessage
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter, TokenCounter
 from tests.benchmarks.compaction_cases import RecordedSession, recorded_sessions
 
 OVERHEAD_TOKENS = 5_000
@@ -213,7 +213,7 @@ def main() -> None:
         type=Path,
         default=[root.parent / "shared" / "trajectories", root / "sessions.example"],
     )
-    counter = TokenCounter()
+    counter = ExactCounter()
     sessions: list[tuple[RecordedSession, list[Round], int]] = []
     for session in recorded_sessions(parser.parse_args().folders):
         rounds = list(rounds_of(session, counter))

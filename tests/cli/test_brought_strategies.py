@@ -17,7 +17,7 @@ from agent_tui.providers.base import ModelRef, Provider
 from agent_tui.providers.client import ignore_usage, unseen
 from agent_tui.sessions.entries import Entry, Header
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from tests.compaction.writer import Models, Writer, client_of
 from tests.features.strategies.hybrid.scene import questions, with_reads
 from tests.support.context_checks import assert_sendable
@@ -59,7 +59,7 @@ def compacted(
     target: int = 1_500,
 ) -> Outcome:
     """What a compaction of some 5,000 tokens by `strategy` comes to."""
-    planner = CompactionPlanner(client_of(writer), TokenCounter(), Models(), brought=brought)
+    planner = CompactionPlanner(client_of(writer), ExactCounter(), Models(), brought=brought)
     request = CompactionRequest(
         path=path or tuple(questions().path),
         previous=None,

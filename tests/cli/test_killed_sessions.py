@@ -30,9 +30,7 @@ import os, sys
 from agent_tui.__main__ import main
 import agent_tui.cli.compose, agent_tui.features.print.printer
 from agent_tui.features.tour import replies as demo
-from agent_tui.tokens import TokenCounter
 
-TokenCounter().load()
 demo.DELAY_S_PER_CHUNK = 0.0
 print("ready", flush=True)
 for line in sys.stdin:

@@ -5,12 +5,12 @@ from agent_tui.compaction.plan import read_live
 from agent_tui.config import CompactionSettings
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.replay.marks import Mark, mark_entry, read_marks
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from tests.compaction.compacting import compacted, in_place, seen
 from tests.support.session_values import chain
 from tests.support.talk import Talk
 
-COUNTER = TokenCounter()
+COUNTER = ExactCounter()
 SETTINGS = CompactionSettings()
 WINDOW = 20_000
 SECRET, NEEDED = "The launch word is AMARYLLIS-7.", "Port 8443 must never change."

@@ -47,7 +47,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_litellm_takes_a_request_with_tools(host: ProviderHost) -> None:
-    # Its 1.106 and later, and 1.92, fail on any call with tools: the rehearsal makes one.
+    # Its 1.106 and 1.92 fail on any call with tools: the rehearsal makes one.
     await host.warm(ModelRef("perplexity/some-model"))
     assert process_of(host).warm_problem == ""
 

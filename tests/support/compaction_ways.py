@@ -157,7 +157,7 @@ async def by_hand(stage: Stage, script: Script) -> Scene:
 
 
 async def at_the_threshold(stage: Stage, script: Script) -> Scene:
-    return Scene(stage, script, 35_500)
+    return Scene(stage, script, 36_500)
 
 
 async def in_a_tool_round(stage: Stage, script: Script) -> Scene:
@@ -173,7 +173,7 @@ async def by_the_tool(stage: Stage, script: Script) -> Scene:
 
 async def begun_ahead(stage: Stage, script: Script) -> Scene:
     """The summary has been asked for before the context is full."""
-    scene = Scene(stage, script, 38_200, background=True)
+    scene = Scene(stage, script, 39_200, background=True)
     first = await collect(scene.runtime.submit("go on"))
     assert not of_kind(first, CompactionFinished)
     assert ahead_of(scene).ahead is not None

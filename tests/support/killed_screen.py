@@ -32,7 +32,6 @@ from agent_tui.features.tour.scripted import ScriptedProvider
 from agent_tui.providers.base import Chunk, ModelRequest
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.log import SessionLog
-from agent_tui.tokens import TokenCounter
 from agent_tui.tools.processes.output import CommandOutput
 from tests.support.killed_program import fingerprints
 
@@ -61,7 +60,6 @@ def ask(order: ScreenOrder) -> bytes:
 
 def main() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    TokenCounter().load()
     demo.DELAY_S_PER_CHUNK = 0.0
     for line in sys.stdin:
         order = ScreenOrder(**json.loads(line))

@@ -187,7 +187,6 @@ class Stage:
         )
         models = models or SmallModels(window, windows, learned_window)
         counter = counter or TokenCounter()
-        counter.load()
         client = ModelClient(provider, sleep)
         environ = {"PATH": f"{self.folder}/bin:/usr/bin:/bin", "HOME": str(self.folder)}
         if network is not None:

@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from agent_tui.errors import ToolError
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from agent_tui.tools.base import ToolContext
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.selection import select_tools
@@ -28,7 +28,7 @@ def _names(schema: JsonValue) -> list[str]:
 @pytest.mark.parametrize(("model_id", "most"), [("claude-sonnet-4-5", 1_265), ("gpt-5", 1_271)])
 def test_all_descriptions_together_stay_small(model_id: str, most: int):
     tools = offered(default_toolbox().specs, model_id)
-    assert TokenCounter().count_tools(tools) < most
+    assert ExactCounter().count_tools(tools) < most
 
 
 def test_the_model_is_told_that_the_old_text_of_an_edit_is_unique():

@@ -227,7 +227,7 @@ class Compactor:
         with self._running():
             conversation = self._conversation
             started = StartTeller(reason, focus, conversation.usage.used, emit)
-            await self._count_exactly(emit)
+            await self._count_again(emit)
             asked = await self._ask_parts(reason, focus, emit)
             if asked.refusal:
                 conversation.left_by_compaction = conversation.usage.used
@@ -322,7 +322,7 @@ class Compactor:
     async def answer_call(self, focus: str, emit: Emit) -> ToolOutput:
         """Compact because the model asked for it, and return the result as the tool's output."""
         conversation = self._conversation
-        await self._count_exactly(emit)
+        await self._count_again(emit)
         used, window = conversation.usage.used, conversation.model_info.window
         if used < _LEAST_USED_TOKENS or used <= conversation.limits.target:
             return ToolOutput(
@@ -361,7 +361,7 @@ class Compactor:
             conversation = self._conversation
             emit(CompactionStarted("manual", focus, conversation.usage.used))
             try:
-                await self._count_exactly(emit)
+                await self._count_again(emit)
                 used = conversation.usage.used
                 if confirm is not None and (why_not := await confirm(await self.preview())):
                     emit(CompactionFailed(why_not))
@@ -436,9 +436,8 @@ class Compactor:
         ):
             background.begin(await self._request(""), self._count_background)
 
-    async def _count_exactly(self, emit: Emit) -> None:
-        """Count again with the vocabulary, so that the sizes before and after have one scale."""
-        await asyncio.to_thread(self._conversation.services.counter.load)
+    async def _count_again(self, emit: Emit) -> None:
+        """Count what came since the last count, so that the plan starts from the present size."""
         for event in await self._conversation.refresh_usage():
             emit(event)
 

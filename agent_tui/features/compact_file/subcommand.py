@@ -53,7 +53,7 @@ from agent_tui.sessions.importers.import_session import import_source
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.changes import describe_statistics
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from agent_tui.tools.git.repositories import RepositoryReader
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
@@ -195,7 +195,7 @@ async def _compact(
         compaction = compaction.model_copy(update=chosen)
         reserve = output_reserve_tokens(window, info.max_output)
         target = max(context_limits(window, reserve, compaction).target, 1)
-        counter = TokenCounter()
+        counter = ExactCounter()
         on_decisions = context_debug_log(os.environ, paths.log_file())
         planner = CompactionPlanner(
             who.client,

@@ -25,7 +25,7 @@ from agent_tui.safe_text import strip_control_characters
 from agent_tui.sessions.context import Context, build_context, messages_to_send, wrap_summary
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tokens import ContextUsage, TokenCounter
+from agent_tui.tokens import ContextUsage, ExactCounter
 
 _DESCRIPTION = """\
 Print the messages that a session would send to the model now, after
@@ -80,7 +80,7 @@ def run_command(argv: Sequence[str]) -> int:
         payload = anthropic_payload(summary, messages)
     else:
         payload = {"messages": list[JsonValue](openai_messages(summary, messages, model=model))}
-    counter = TokenCounter()
+    counter = ExactCounter()
     tokens = counter.count_messages(messages) + counter.count_text(summary)
     if not window:
         plugins = plugins_in_shell(PROVIDERS)

@@ -127,7 +127,7 @@ def _forbid_templates_of_a_hub() -> None:
     def refuse(*_arguments: object, **_named: object) -> Never:
         raise LookupError("templates are not fetched")
 
-    hub._get_httpx_client = hub.get_async_httpx_client = refuse
+    hub.get_httpx_client = hub.get_async_httpx_client = refuse
 
 
 def _send_bodies_as_they_are() -> None:

@@ -8,7 +8,6 @@ from itertools import dropwhile
 from pathlib import Path
 
 from pydantic import Field
-from rapidfuzz import fuzz, process
 
 from agent_tui.errors import ToolError
 from agent_tui.features.recall.history_search import Hit, SearchFindings, search_history, terms_of
@@ -171,6 +170,8 @@ def _find(wanted: str, entries: Iterable[Entry], searched: History | str) -> Rec
         raise ToolError(
             f"{wanted} matches {len(begun)} ids: {_list_entries(begun)}. Give more characters."
         )
+    from rapidfuzz import fuzz, process  # 4 MB and 20 ms, and seldom needed
+
     near = process.extractOne(wanted, list(ids), scorer=fuzz.ratio, score_cutoff=_NEAR_PERCENT)
     hint = (
         f"Nearest: {_list_entries({near[0]: ids[near[0]]})}."

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby, islice
 
-from rapidfuzz.distance import Postfix, Prefix
-
 _CONTEXT_LINES = 3
 _MAX_COMPARED_LINES = 20_000
 """difflib takes more than linear time; beyond this size the changed middle is one hunk."""
@@ -212,6 +210,8 @@ def _find_changed_part(before: str, after: str) -> tuple[list[str], list[str], i
 
     The common part is not split into lines: for a large file that takes ten times its size.
     """
+    from rapidfuzz.distance import Postfix, Prefix  # 4 MB, and only changes of files need it
+
     start = Prefix.similarity(before, after)
     end = min(Postfix.similarity(before, after), min(len(before), len(after)) - start)
     for _ in range(_CONTEXT_LINES + 1):

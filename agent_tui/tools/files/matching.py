@@ -11,9 +11,6 @@ from difflib import SequenceMatcher
 from fractions import Fraction
 from typing import Final
 
-from rapidfuzz import fuzz
-from rapidfuzz.distance import Postfix, Prefix
-
 from agent_tui.omissions import marks_in
 from agent_tui.tools.shorten import cut_line
 
@@ -206,6 +203,8 @@ def _in_place_of(have: str, gave: str, want: str, indentation: _Indentation) -> 
         return indentation.of(indent_of(want)) + have.lstrip(_BLANKS)
     body, copied, wanted = have.strip(_BLANKS), gave.strip(_BLANKS), want.strip(_BLANKS)
     if plain(body) == plain(copied):
+        from rapidfuzz.distance import Postfix, Prefix
+
         begin = Prefix.similarity(plain(copied), plain(wanted))
         end = Postfix.similarity(plain(copied[begin:]), plain(wanted[begin:]))
         wanted = body[:begin] + wanted[begin : len(wanted) - end] + body[len(body) - end :]
@@ -338,6 +337,8 @@ def _rewritten(old: str, new: str) -> Iterator[tuple[str, str, str]]:
         yield "line numbers", _without_numbers(old, near), _without_numbers(new, near)
     if kinds := frozenset(_ESCAPED.findall(old)):
         given = _undo_escapes(old, kinds)
+        from rapidfuzz import fuzz
+
         is_new_escaped = fuzz.ratio(new, old) >= fuzz.ratio(new, given)
         if "\n" in new or not ("n" in kinds or _WRITTEN_LINE_END.search(new)):
             kinds = _ALL - {"n"}
@@ -409,6 +410,8 @@ def _nearest_window(lines: list[str], sought: list[str]) -> tuple[int, float]:
 
     The most distinctive line of `sought` selects candidates, which keeps the time linear.
     """
+    from rapidfuzz import fuzz  # 4 MB and 20 ms, and seldom needed
+
     anchor = max(range(len(sought)), key=lambda index: len(sought[index].strip()))
     target = sought[anchor].strip()
     ranked = sorted(

@@ -18,14 +18,14 @@ from agent_tui.features.tour.scripted import Reply
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRef, ModelRequest
 from agent_tui.providers.client import OnUsage
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from tests.compaction.writer import GOOD, Models, Writer, client_of
 from tests.support.compaction_ways import SUMMARY, Scene, Script, ahead_of, talk, written_ahead
 from tests.support.runtime import Stage, collect, of_kind
 from tests.support.talk import Talk
 
 
-def near_the_threshold(stage: Stage, window: int = 38_200) -> Scene:
+def near_the_threshold(stage: Stage, window: int = 39_200) -> Scene:
     """A conversation that will need a summary before long."""
     return Scene(stage, Script(Reply(text=SUMMARY)), window, background=True)
 
@@ -87,7 +87,7 @@ async def test_a_summary_that_is_there_is_not_begun_again(stage: Stage):
     written, begun_at = await written_ahead(scene), ahead_of(scene).begun_at_tokens
     assert written is not None
     scene.runtime.conversation.model_info = replace(
-        scene.runtime.conversation.model_info, window=40_500
+        scene.runtime.conversation.model_info, window=42_200
     )
     talk(scene.log, 2)
     assert await is_begun(scene)
@@ -115,7 +115,7 @@ async def test_where_none_was_needed_it_is_asked_again_only_when_more_was_said(
     await is_begun(scene)
     assert len(asked) == 1
     scene.runtime.conversation.model_info = replace(
-        scene.runtime.conversation.model_info, window=40_500
+        scene.runtime.conversation.model_info, window=42_200
     )
     talk(scene.log, 2)
     await is_begun(scene)
@@ -123,7 +123,7 @@ async def test_where_none_was_needed_it_is_asked_again_only_when_more_was_said(
 
 
 async def test_the_first_answer_is_used_while_additions_to_it_are_still_being_asked_for():
-    counter = TokenCounter()
+    counter = ExactCounter()
     talk = Talk()
     talk.user("Please mend the mill.")
     talk.tool("read", {"path": "a.py"}, "\n".join(f"value_{n} = {n}" for n in range(300)))

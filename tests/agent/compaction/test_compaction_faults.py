@@ -21,7 +21,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.providers.client import ModelClient
 from agent_tui.sessions.entries import CompactionEntry, Entry
 from agent_tui.sessions.store import SessionStore
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from tests.support.compaction_ways import (
     CHEAP,
     FOCUS,
@@ -156,7 +156,7 @@ async def test_a_summary_with_a_flaw_is_mended(stage: Stage, fault: Reply, way: 
     assert "Make the greeting polite." in prose
     (compaction,) = assert_sound(scene.runtime.conversation.log.path)
     assert without_fact_blocks(compaction.summary) == prose
-    assert TokenCounter().count_text(prose) <= 6_000
+    assert ExactCounter().count_text(prose) <= 6_000
     assert_spending_is_counted(scene)
     assert await scene.is_usable()
 
@@ -211,7 +211,7 @@ async def compacted_file(
 ) -> CompactionReport:
     """What ``agent-tui compact`` makes of the session."""
     models = SmallModels(64_000, {CHEAP.name: 100_000}, None)
-    counter, settings = TokenCounter(), CompactionSettings(model=CHEAP.name)
+    counter, settings = ExactCounter(), CompactionSettings(model=CHEAP.name)
     client = ModelClient(scene.script.provider, scene.waits.sleep)
     file = FileCompaction(
         CompactionPlanner(client, counter, models),

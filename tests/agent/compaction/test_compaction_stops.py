@@ -272,7 +272,7 @@ async def test_three_failures_stop_automatic_compaction_until_it_is_reset(
     monkeypatch.setattr(TieredStrategy, "_summarise", fail)
     scene = await at_the_threshold(stage, Script(FINE))
     events = await collect(scene.begin())
-    talk(scene.log, 6)
+    talk(scene.log, 5)
     for _ in range(4):
         events += await collect(scene.begin())
     assert len(of_kind(events, CompactionFailed)) == 3

@@ -8,7 +8,7 @@ from agent_tui.events import CompactionFinished
 from agent_tui.features.tour.scripted import Reply, ScriptedProvider, call
 from agent_tui.messages import Usage
 from agent_tui.providers.base import ModelRequest
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter, TokenCounter
 from tests.support.runtime import Stage, collect, only
 
 WINDOW = 40_000
@@ -26,7 +26,7 @@ def _counted(request: ModelRequest, counter: TokenCounter, factor: float) -> Usa
 async def test_the_bar_stays_at_the_figure_in_the_line(
     tmp_path: Path, factors: tuple[float, float], *, starts_session: bool
 ):
-    stage, counter = Stage(tmp_path), TokenCounter()
+    stage, counter = Stage(tmp_path), ExactCounter()
     for number in range(8):
         lines = (f"value {number} {row} of the table\n" for row in range(200))
         (stage.workspace / f"f{number}.py").write_text("".join(lines), encoding="utf-8")
@@ -51,18 +51,15 @@ async def test_the_bar_stays_at_the_figure_in_the_line(
     assert abs(runtime.conversation.usage.used - finished.tokens_after) <= 0.001 * WINDOW
 
 
-async def test_the_first_exact_count_before_a_compaction_gives_the_scale_of_both(tmp_path: Path):
-    """Until the context is large, it is counted roughly, from which no ratio is learned."""
-    stage, counter = Stage(tmp_path), TokenCounter()
+async def test_the_newest_figure_before_a_compaction_gives_the_scale_of_both(tmp_path: Path):
+    stage, counter = Stage(tmp_path), ExactCounter()
 
     def answer(request: ModelRequest) -> Reply:
         return Reply(text="It is so. " * 300, usage=_counted(request, counter, 1.8))
 
     runtime = stage.runtime(ScriptedProvider(answer), window=200_000)
-    runtime.services.counter = TokenCounter()
     for number in range(6):
         await collect(runtime.submit(f"Say part {number}."))
-    assert not runtime.services.counter.is_loaded
     finished = only(await collect(runtime.compact()), CompactionFinished)
     await runtime.refresh_usage()
     assert abs(runtime.conversation.usage.used - finished.tokens_after) <= 40

@@ -80,7 +80,7 @@ async def read_all(
     return runtime, provider, events
 
 
-NEAR = 0.72
+NEAR = 0.76
 """A target so near to the trigger that shortening alone is enough."""
 
 

@@ -22,11 +22,11 @@ from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.log import SessionLog
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from tests.support.runtime import GOOD_SUMMARY, Stage, collect, of_kind, only, summary_or
 from tests.support.trajectories import trajectory
 
-COUNTER = TokenCounter()
+COUNTER = ExactCounter()
 TALK = Reply(text="It is as you say. " * 20)
 WEAK_SUMMARY = "I looked at the files. " * 20
 
@@ -286,7 +286,7 @@ async def test_a_message_larger_than_the_window_is_refused_and_nothing_is_record
     runtime = stage.runtime(provider, window=2_048)
     end = only(await collect(runtime.submit("paste " * 9_000)), TurnFinished)
     assert end.outcome == "error"
-    assert "This message is about 9,00" in end.error
+    assert "This message is about 8,5" in end.error
     assert "Even without the conversation so far" in end.error
     assert "has space for only about 1,1" in end.error
     assert provider.requests == []

@@ -1,7 +1,7 @@
 from agent_tui.agent.prompt.fitted_prompt import server_block
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 
-COUNTER = TokenCounter()
+COUNTER = ExactCounter()
 LONG = (("a", "word " * 390), ("b", "more\n" * 390))
 
 

@@ -8,7 +8,7 @@ from agent_tui.agent.prompt.context_files import MAX_FILE_CHARS, load_context_fi
 from agent_tui.agent.prompt.fitted_prompt import full_prompt, short_prompt
 from agent_tui.features.sandbox.home import own_program
 from agent_tui.paths import find_manual
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from agent_tui.tools.registry import default_toolbox
 from tests.support.offered import offered
 
@@ -25,7 +25,7 @@ def trusting(_file: Path) -> bool:
 
 @pytest.mark.parametrize("model_id", ["claude-sonnet-4-5", "gpt-5"])
 def test_prompt_and_tools_together_stay_under_1500_tokens(model_id: str):
-    counter = TokenCounter()
+    counter = ExactCounter()
     prompt = full_prompt(CWD, DAY, manual=MANUAL)
     tools = offered(default_toolbox().specs, model_id)
     tokens = counter.count_text(prompt) + counter.count_tools(tools)
@@ -36,7 +36,7 @@ def test_the_short_prompt_says_where_and_when_in_under_150_tokens():
     prompt = short_prompt(CWD, DAY)
     assert str(CWD) in prompt
     assert "2026-01-02" in prompt
-    assert TokenCounter().count_text(prompt) < 150
+    assert ExactCounter().count_text(prompt) < 150
 
 
 def test_the_prompt_says_where_the_manual_is_and_what_it_is_for():

@@ -11,7 +11,7 @@ from agent_tui.messages import ToolSpec
 from agent_tui.permissions.engine import PermissionEngine
 from agent_tui.permissions.rules import parse_rule
 from agent_tui.permissions.verdict import Verdict
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from agent_tui.tools.base import Intent
 from agent_tui.tools.registry import default_toolbox
 from agent_tui.tools.server_offer import ServerOffer
@@ -19,7 +19,7 @@ from tests.support.rows import each_row
 
 TOOL = "mcp__github__make_issue"
 OWN = default_toolbox()
-COUNTER = TokenCounter()
+COUNTER = ExactCounter()
 
 
 def judged(

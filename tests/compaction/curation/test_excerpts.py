@@ -20,7 +20,7 @@ from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
 from agent_tui.messages import FileTouches, JsonObject, ToolDetails
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter, TokenCounter
 from tests.compaction.sections.scene import FOLDERS, numbered
 from tests.support.talk import Talk
 
@@ -62,7 +62,7 @@ def kept(
     )
 
 
-COUNTER = TokenCounter()
+COUNTER = ExactCounter()
 
 
 @pytest.fixture

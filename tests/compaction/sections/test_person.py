@@ -77,7 +77,7 @@ def test_a_paste_is_cut_all_the_way_down_before_an_order_goes(counter: TokenCoun
 
 def test_long_sentences_keep_their_beginning_before_one_goes(counter: TokenCounter) -> None:
     wishes = [f"Part {n} has words, " + "short and plain, " * 9 for n in range(20)]
-    spoken = choose_messages(said("Begin.", *wishes, "Go.", "Now."), 950, counter)
+    spoken = choose_messages(said("Begin.", *wishes, "Go.", "Now."), 900, counter)
     assert not spoken.left_out
     assert all(f"Part {n} has words" in line for n, line in enumerate(spoken.lines[1:-2]))
     assert all(line.endswith(f"… [recall id{n}]") for n, line in enumerate(spoken.lines[1:-2], 1))

@@ -12,7 +12,7 @@ from agent_tui.compaction.sections.task import (
 from agent_tui.messages import JsonObject
 from agent_tui.sessions.entries import TaskText
 from agent_tui.sessions.outputs import run_action
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter, TokenCounter
 from tests.compaction.sections.scene import begun, called, numbered, ran, run
 from tests.support.rows import each_row
 
@@ -325,5 +325,5 @@ def test_a_plan_is_done_with_the_item_it_was_made_for() -> None:
 
 def test_a_text_with_many_blank_lines_is_cut_in_linear_time() -> None:
     task = TaskText(item="plan.md", text=f"# A\n- [x] one\n{chr(10) * 200_000}# B\n- [ ] two")
-    (lines,) = task_blocks([task], 100, TokenCounter())
+    (lines,) = task_blocks([task], 100, ExactCounter())
     assert "- [ ] two" in lines

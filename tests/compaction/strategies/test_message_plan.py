@@ -184,10 +184,10 @@ def test_an_account_is_not_undone_by_what_costs_nothing(counter: TokenCounter) -
 def test_a_result_that_a_line_hardly_shortens_stays(counter: TokenCounter) -> None:
     talk = Talk(prefix="f")
     talk.user("go")
-    talk.tool("bash", {"command": "make"}, "built it all\n" * 8)
+    talk.tool("bash", {"command": "make"}, "built it all\n" * 7)
     plan = plan_of((*talk.path, *long_session()), counter).taking({2: OneLine()})
     line = plan.conversation.units[2]
-    assert 0 <= line.tokens - counter.count_text(f"($ make; ok; 8 lines) [recall {'f' * 8}]") < 24
+    assert 0 <= line.tokens - counter.count_text(f"($ make; ok; 7 lines) [recall {'f' * 8}]") < 24
     assert plan.edits == ()
 
 

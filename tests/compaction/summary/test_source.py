@@ -4,7 +4,7 @@ from agent_tui.compaction.summary.templates import STRUCTURED
 from agent_tui.compaction.summary.validate import SummaryJudge, SummarySource, summary_source
 from agent_tui.messages import AssistantMessage, TextContent, ToolCall, UserMessage
 from agent_tui.providers.client import ModelReply
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter, TokenCounter
 from tests.compaction.real_summaries import CLAUDE, PI, real_summaries
 
 
@@ -19,7 +19,7 @@ def subject() -> SummarySource:
             UserMessage(content="Please make the tokenizer faster, it is used in src/parser.py"),
             AssistantMessage(content=(said, *calls)),
         ),
-        TokenCounter(),
+        ExactCounter(),
     )
 
 

@@ -19,7 +19,7 @@ from agent_tui.messages import (
 )
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Carryover, CustomMessageEntry, Entry, MessageEntry
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter, TokenCounter
 from agent_tui.tools.edit import EditArguments
 from agent_tui.tools.write import WriteArguments
 from tests.compaction.compacting import edited, size
@@ -434,7 +434,7 @@ def test_changes_of_a_file_that_the_summary_shows_as_it_was_stay(counter: TokenC
 
 def test_a_cut_within_a_line_falls_between_words() -> None:
     text = " ".join(f"sentence{n:04}" for n in range(400))
-    counter = TokenCounter()
+    counter = ExactCounter()
     tokens = counter.count_text(text)
     words = set(text.split())
     for end in range(20, 40):

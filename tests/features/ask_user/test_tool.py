@@ -16,7 +16,7 @@ from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import JsonObject, ToolResultMessage
 from agent_tui.safe_text import safe_text
 from agent_tui.sessions.entries import MessageEntry
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from agent_tui.tools.form import CANCELLED, DECLINED, Elicitation, FormFiller, accept_form
 from agent_tui.tools.registry import default_toolbox
 from tests.support.runtime import Stage, collect, of_kind, only
@@ -277,4 +277,4 @@ def test_whatever_the_model_asks_is_shown_safely_or_refused_in_words(arguments: 
 
 def test_the_description_stays_small():
     spec = next(spec for spec in default_toolbox().specs if spec.name == "ask_user")
-    assert TokenCounter().count_tools([spec]) <= 130
+    assert ExactCounter().count_tools([spec]) <= 130

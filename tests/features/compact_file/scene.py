@@ -11,7 +11,7 @@ from agent_tui.features.compact_file.subcommand import run_command
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry
 from agent_tui.sessions.log import SessionLog
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from tests.support.context_checks import assert_normalised
 from tests.support.runtime import GOOD_SUMMARY
 from tests.support.talk import Talk
@@ -39,7 +39,7 @@ SUMMARY = (
     .replace("Change the greeting.", "Look closely at the next step; no lock file may be touched.")
 )
 TOO_SHORT = "claude-code/spotter-short.jsonl"
-COUNTER = TokenCounter()
+COUNTER = ExactCounter()
 
 
 def work() -> tuple[Entry, ...]:

@@ -20,11 +20,11 @@ from agent_tui.features.curation.wording import ask_text
 from agent_tui.messages import JsonObject, ToolCall, ToolDetails
 from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.replay.notes import stop_entry
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from tests.compaction.sections.scene import numbered
 from tests.support.talk import Talk
 
-COUNTER = TokenCounter()
+COUNTER = ExactCounter()
 
 
 def ask_with(*pieces: Piece, listed: int = 3_000) -> Ask:

@@ -20,12 +20,12 @@ from agent_tui.features.curation.gaps import find_gaps, free_tokens, with_additi
 from agent_tui.messages import JsonObject, ToolDetails
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.sessions.context import build_context
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from tests.compaction.sections.scene import numbered
 from tests.compaction.writer import CUT_OFF, EMPTY, GOOD, REFUSAL, TOOL_CALL, Step, Writer, compact
 from tests.support.talk import Talk
 
-COUNTER = TokenCounter()
+COUNTER = ExactCounter()
 MODEL = ModelRef("scripted/one")
 ERROR = "mill.c:12:3: error: unknown type name 'grist_t'"
 NOTES = GOOD.replace("## Next Steps", "### Next Steps")

@@ -16,13 +16,13 @@ from agent_tui.providers.base import ModelInfo, ModelRef, ProviderError
 from agent_tui.providers.client import ModelClient
 from agent_tui.sessions.entries import CustomEntry, CustomMessageEntry, Entry
 from agent_tui.sessions.replay.scope_entries import ScopeEnter, ScopeExit, ScopeStep, mark_entry
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from tests.support.rows import each_row
 from tests.support.talk import Talk
 
 MODEL = ModelRef("scripted/one")
 SUMMARY = "a.py was mended; b.py fails with 'E501 line too long'."
-COUNTER = TokenCounter()
+COUNTER = ExactCounter()
 
 
 def work() -> Talk:

@@ -17,7 +17,7 @@ from agent_tui.features.tree.branch_summary import (
 from agent_tui.messages import FileTouches, Usage
 from agent_tui.providers.base import ModelRef, ProviderError
 from agent_tui.sessions.entries import Entry, Ledger
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter, TokenCounter
 from tests.compaction.writer import EMPTY, GOOD, REFUSAL, TOOL_CALL, Models, Step, Writer, client_of
 from tests.support.talk import Talk
 
@@ -34,7 +34,7 @@ async def summed_up(
     paid: list[Usage] | None = None,
 ) -> BranchSummary:
     request = BranchRequest(entries, ONE, window, Path("/w"), CompactionSettings())
-    counter, told = TokenCounter(), [] if paid is None else paid
+    counter, told = ExactCounter(), [] if paid is None else paid
     client = client_of(writer)
     return await summarise_branch(
         request,
@@ -99,7 +99,7 @@ async def test_where_no_text_is_whole_the_first_one_stays(branch: Talk) -> None:
 
 
 async def test_no_request_is_larger_than_the_window() -> None:
-    talk, counter = Talk(prefix="left"), TokenCounter()
+    talk, counter = Talk(prefix="left"), ExactCounter()
     for number in range(60):
         talk.user(f"wish {number} " + "please look at this " * 40)
         talk.reply("as it should be " * 200)
@@ -128,7 +128,7 @@ async def test_a_compaction_within_the_branch_stands_for_what_it_summarised() ->
 
 @pytest.mark.parametrize("window", [2_000, 8_000, 200_000])
 async def test_the_summary_is_bounded_by_the_window(window: int) -> None:
-    branch, counter = Talk(prefix="left"), TokenCounter()
+    branch, counter = Talk(prefix="left"), ExactCounter()
     for number in range(300):
         branch.user(f"Explain part {number} of it.")
         branch.reply("words and more words " * 30)

@@ -19,7 +19,7 @@ from agent_tui.messages import (
     UserMessage,
 )
 from agent_tui.providers.wires.chat import openai_messages
-from agent_tui.tokens import TokenCounter
+from agent_tui.tokens import ExactCounter
 from agent_tui.tools.registry import default_toolbox
 from tests.support.offered import offered
 
@@ -61,7 +61,7 @@ def test_every_tool_is_one_line_with_its_arguments() -> None:
 
 
 def test_the_tools_take_few_tokens() -> None:
-    assert TokenCounter().count_text(tool_prompt(TOOLS)) < 775
+    assert ExactCounter().count_text(tool_prompt(TOOLS)) < 775
 
 
 def test_the_example_in_the_prompt_is_no_call_that_could_be_made() -> None:

@@ -308,7 +308,7 @@ async def test_the_persons_focus_is_in_every_request(counter: TokenCounter) -> N
 async def test_where_what_is_free_is_enough_no_model_is_asked(counter: TokenCounter) -> None:
     shown = CustomMessageEntry(id="shown", content="for the person " * 800, display=True)
     path = long_session()
-    scene = Scene(counter, [], (*path[:12], shown, *path[12:]), target_tokens=16_000)
+    scene = Scene(counter, [], (*path[:12], shown, *path[12:]), target_tokens=16_600)
     plan = await scene.plan()
     assert [edit.target_id for edit in plan.edits] == ["shown"]
     assert scene.provider.requests == []
