@@ -10,13 +10,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from agent_tui.headless.printer import print_command
 from textual.widgets import Static
 
 from agent_tui.agent.part import Part
 from agent_tui.features.agents.screen import AgentsScreen
 from agent_tui.features.review.part import ReviewPart
 from agent_tui.features.review.screen import ReviewScreen
-from agent_tui.headless.printer import print_command
 from agent_tui.messages import Message
 from agent_tui.sessions.entries import Header
 from agent_tui.sessions.log import SessionLog
