@@ -160,3 +160,31 @@ def test_a_repository_is_found_by_each_name_that_some_file_system_takes_for_git(
     for entry in entries:
         entry.mkdir(parents=True)
     assert sorted(ProjectWalk([tmp_path]).look().gits) == entries
+
+
+@pytest.mark.parametrize(
+    ("links", "held"),
+    [
+        ({"docs": "CACHE/x"}, {"docs"}),
+        ({"docs": "CACHE/none/y"}, {"docs"}),
+        ({"docs": "CACHE/out/doc"}, {"docs"}),
+        ({"docs": "CACHE/back/src"}, {"docs"}),
+        ({"docs": "CACHE/x/../../src"}, {"docs"}),
+        ({"a": "b", "b": "CACHE/out"}, {"b"}),
+        ({"a": "CACHE/back/b", "b": "src"}, {"a"}),
+        ({"docs": "OUT/doc", "a": "src"}, set()),
+    ],
+)
+def test_a_link_is_a_way_if_any_step_lies_where_nobody_looks(
+    tmp_path: Path, links: dict[str, str], held: set[str]
+):
+    project, cache, out = (tmp_path / name for name in ("project", "cache", "out"))
+    _make(tmp_path, "project/src/f", "cache/x/f", "out/doc/f")
+    (cache / "out").symlink_to(out)
+    (cache / "back").symlink_to(project)
+    walk = ProjectWalk([project], unchecked=[f"{cache}/"])
+    walk.look()
+    for name, aim in links.items():
+        aim = aim.replace("CACHE", str(cache)).replace("OUT", str(out))
+        (project / name).symlink_to(aim)
+    assert _names(project, walk.look().ways) == held
