@@ -30,6 +30,7 @@ from agent_tui.tools.files.protected import (
     is_where_keys_are,
     may_hold_key,
 )
+from agent_tui.tools.files.python_modules import CACHE
 from agent_tui.tools.files.tool_tokens import is_settings_with_token
 
 MOST_FOLDERS: Final = 250_000
@@ -338,7 +339,8 @@ class ProjectWalk:
         settings = [Path(path, "pip.conf")] if "pip.conf" in here else []
         secrets += (each for each in settings if is_settings_with_token(each, is_worked_in=True))
         obeyed: dict[Path, str] = {}
-        if not (is_obeyed or is_rebuilt):
+        is_of_project = not is_rebuilt or self._is_cache_of_project(path)
+        if not is_obeyed and is_of_project:
             whose = {each.name: self._who_obeys(path, each.name, kind_of(each)) for each in entries}
             obeyed = {Path(path, name): who for name, who in sorted(whose.items()) if who}
         is_searched = self._opens and not is_rebuilt
@@ -349,6 +351,11 @@ class ProjectWalk:
         below = (name for name in sorted(here) if here[name] and name not in skipped)
         folders = tuple(f"{path}/{name}" for name in below)
         return _Folder(stamp, folders, found if any(found) else None, is_obeyed, is_rebuilt)
+
+    def _is_cache_of_project(self, path: str) -> bool:
+        """Whether Python keeps there what it compiled of files that are followed by their names."""
+        around, _, name = path.rpartition("/")
+        return name == CACHE and not self._is_filled(around)
 
     def _who_obeys(self, folder: str, name: str, kind: EntryKind) -> str:
         at_start = f"{folder}/".startswith(self._settings)

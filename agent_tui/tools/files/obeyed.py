@@ -37,7 +37,8 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .vscode/ .idea/ .zed/ .fleet/ .nova/ .vs/ .helix/ .lapce/ .theia/ .vim/coc-settings.json
             *.code-workspace *.sublime-project .dir-locals.el .dir-locals-2.el .nvim.lua .nvimrc
             .lazy.lua .exrc .vimrc .gvimrc .lvimrc _vimrc_local.vim .vimspector.json .kateproject
-            .kateproject.local .bsp/ buildserver.json .lite_project.lua .ycm_extra_conf.py .merlin
+            .kateproject.local .bsp/ buildserver.json .lite_project.lua .ycm_extra_conf.py
+            __pycache__/.ycm_extra_conf.*.pyc .merlin
             .externaltoolbuilders/ .neoconf.json .nlsp-settings/ .luarc.json .luarc.jsonc
             .ropeproject/config.py .lsp/config.edn .factorypath .project .cproject
             *.user *.pro.user.* *.qbs.user.* *.qmlproject.user.* *.creator.user.*

@@ -188,3 +188,10 @@ def test_a_link_is_a_way_if_any_step_lies_where_nobody_looks(
         aim = aim.replace("CACHE", str(cache)).replace("OUT", str(out))
         (project / name).symlink_to(aim)
     assert _names(project, walk.look().ways) == held
+
+
+def test_the_bytecode_of_a_followed_file_is_followed_but_not_that_of_packages(tmp_path: Path):
+    conf = "__pycache__/.ycm_extra_conf.cpython-311.pyc"
+    _make(tmp_path, conf, f"a/{conf}", f"venv/{conf}", "__pycache__/b.cpython-311.pyc")
+    found = ProjectWalk([tmp_path]).look().obeyed
+    assert _names(tmp_path, list(found)) == {conf, f"a/{conf}"}
