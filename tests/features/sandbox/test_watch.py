@@ -1541,6 +1541,17 @@ async def test_programs_of_the_project_that_the_persons_settings_have_git_run_ar
         assert path.read_text() == ("mine\n" if is_held else "evil\n")
 
 
+async def test_a_file_of_versions_is_held_only_if_it_names_a_folder(place: WatchedFolder):
+    place.outside("git init -q; echo 3.11 > .python-version; echo 20 > .nvmrc")
+    settled = await place.run("echo 3.12 > .python-version; rm .nvmrc; echo 1.2 > .go-version")
+    assert place.held(settled) == {}
+    settled = await place.run("echo path:x | tee .python-version .nvmrc; ln -s a .ruby-version")
+    held = {".python-version", ".nvmrc", ".ruby-version"}
+    assert place.held(settled) == dict.fromkeys(held, "mise and asdf obeys it")
+    assert place.text(".python-version") == "3.12\n"
+    assert (place.text(".go-version"), (place.root / ".nvmrc").exists()) == ("1.2\n", False)
+
+
 async def test_folders_named_like_other_words_of_a_command_do_not_hide_its_program(tmp_path: Path):
     place = _place(tmp_path, has_mounts=False)
     place.outside(
