@@ -308,7 +308,10 @@ class Walls(ProgramSandbox):
         is_hidden = not is_there(path, state.backend) or any(map(path.is_relative_to, hidden))
         if not state.is_on or not is_hidden:
             return True
-        return any(path.is_relative_to(shown) for shown in self._planner.find_shown(cwd))
+        shown = [*self._planner.find_shown(cwd)]
+        if state.backend == "landlock":
+            shown += self.temporary_folders(cwd) or ()
+        return any(map(path.is_relative_to, shown))
 
     async def follow(self, cwd: Path, jobs: JobTable) -> None:
         """Expose servers that `jobs` start, on the same loopback port outside."""
