@@ -25,7 +25,7 @@ from agent_tui.headless.answer_schema import AnswerSchema, RunTerms, TimeLimit
 from agent_tui.headless.printer import ExitCode, OutputFormat, join_piped, print_command, print_turn
 from agent_tui.headless.stream import MessageStream
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that stop the run; one that is ignored (as under ``nohup``) stays ignored."""
 
 _STOP_AGAIN_S = 0.2
