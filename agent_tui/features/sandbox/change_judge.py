@@ -44,8 +44,8 @@ def why_decide(
         now: The content that was found; None if it could not be read, or is gone.
     """
     if change.control is None:
-        is_plain = now is not None and not now.is_link
-        content = b"" if change.is_deletion else now.content if is_plain else None
+        content = None if now is None or now.is_link else now.content
+        content = b"" if change.is_deletion else content
         if content is not None and is_harmless_content(change.path.name, content):
             return ""
         return f"{change.who} obeys it" if change.who else ""

@@ -77,7 +77,8 @@ def leave_on_signals(app: App[UiOutcome]) -> None:
             _write_nowhere()
         loop.call_soon_threadsafe(app.exit, UiOutcome(128 + number), 128 + number)
 
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):  # at once: the loop may come too late
+    # At once: the loop may come too late.
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, leave)
 
 
