@@ -21,6 +21,7 @@ from agent_tui.features.sandbox.beneath import (
     writable_folder_of,
 )
 from agent_tui.features.sandbox.file_contents import OTHER, FileContents, is_link_digest, is_stored
+from agent_tui.features.sandbox.linked import name_first
 from agent_tui.file_locks import FileLock, LockHeldError
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import real_path
@@ -32,8 +33,6 @@ _ABOUT: Final = "about.json"
 _CONTENT: Final = "content"
 _WAITING: Final = "waiting"
 """Beside what the user has not decided on: has the name of the watch that asks."""
-
-_MOST_NAMED: Final = 5
 
 
 class HeldStore:
@@ -210,7 +209,7 @@ def describe_waiting(folder: Path) -> str:
     named = [place for place in places if os.path.lexists(place)]
     if not named:
         return ""
-    shown = ", ".join(map(str, named[:_MOST_NAMED])) + ", ..." * (len(named) > _MOST_NAMED)
+    shown = name_first(named)
     return f"Held back in an earlier session: {shown}. The next command asks what to do with it."
 
 

@@ -7,6 +7,7 @@ from agent_tui import paths
 from agent_tui.cli.command_sandbox import SandboxHost
 from agent_tui.cli.settings import session_root
 from agent_tui.features.sandbox import gate_process
+from agent_tui.features.sandbox.approved_state import APPROVED, describe_asked
 from agent_tui.features.sandbox.held import describe_waiting
 from agent_tui.features.sandbox.kept_home import HOMES
 from agent_tui.features.sandbox.proxy import NetworkGate
@@ -61,7 +62,7 @@ def build_sandbox(host: SandboxHost) -> Sandbox:
         gate_program=Path(gate_process.__file__),
         was_killed=was_killed_in,
         killed_near=_killed_near,
-        waiting=lambda cwd: describe_waiting(_watch_folder(cwd) / HELD),
+        waiting=_describe_waiting,
     )
     return Sandbox(
         chosen.sandbox, around, parts, keeper=keeper, most_processes=settings.max_processes
@@ -99,6 +100,13 @@ def _killed_near(cwd: Path) -> Iterator[Path]:
     place = git_place(cwd)
     roots = (cwd,) if place is None else (cwd, place.folder)
     return find_killed(conversations_beside(_repositories_folder()), roots)
+
+
+def _describe_waiting(cwd: Path) -> str:
+    """See `WallParts`."""
+    folder = _watch_folder(cwd)
+    notices = describe_waiting(folder / HELD), describe_asked(folder / APPROVED)
+    return " ".join(filter(None, notices))
 
 
 def _repositories_folder() -> Path:

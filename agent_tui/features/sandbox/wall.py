@@ -64,7 +64,7 @@ class WallParts:
         was_killed: Whether a program may have been killed while its commands ran in a folder.
         killed_near: The folders in which that may be so, of those around a folder, in it, or with
             the same repository.
-        waiting: A notice about what was held back in a folder when a program ended; empty for none.
+        waiting: A notice about files in a folder that wait for the user's answer; empty for none.
         filter_program: The system call filter for a machine, as bubblewrap reads it.
         landlock_argv: The arguments that set up a wall if bubblewrap cannot.
     """

@@ -35,7 +35,7 @@ from types import MappingProxyType
 from typing import IO, Final, assert_never
 
 from agent_tui.errors import ToolError
-from agent_tui.features.sandbox.approved_state import ApprovedState
+from agent_tui.features.sandbox.approved_state import APPROVED, ApprovedState
 from agent_tui.features.sandbox.beneath import remove_folder, reopen, separate
 from agent_tui.features.sandbox.change_applier import ChangeApplier
 from agent_tui.features.sandbox.change_authors import Author, any_of
@@ -173,7 +173,7 @@ class ObeyedWatch:
         self._versions = KnownVersions(keeper, environ, working, repositories)
         self._provenance = Provenance(contents, self._versions)
         self._state = ApprovedState(
-            folder / "approved.json", project, self._copies, self.hidden, self._provenance
+            folder / APPROVED, project, self._copies, self.hidden, self._provenance
         )
         self._store = HeldStore(held, self._roots, contents, name)
         self._applier = ChangeApplier(
