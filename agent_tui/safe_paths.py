@@ -13,7 +13,7 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -221,12 +221,12 @@ def _resolve_links(path: str) -> str:
     return os.path.realpath(path)
 
 
-def trace_links(path: Path) -> tuple[Path, dict[Path, str]]:
-    """Where the absolute `path` leads, whether or not it exists, and the links on the way.
+def trace_steps(path: Path) -> Iterator[tuple[Path, str]]:
+    """Each place on the way to the absolute `path`, with its text if it is a link; the end is last.
 
-    What is in ``/proc`` differs from process to process: the way ends there.
+    A place counts whether or not it exists, and also if ``..`` leaves it. What is in ``/proc``
+    differs from process to process: the way ends there.
     """
-    links: dict[Path, str] = {}
     place, pending = Path(path.anchor), list(path.parts[1:])
     followed = 0
     while pending and followed < 40:  # the kernel's own limit
@@ -234,14 +234,21 @@ def trace_links(path: Path) -> tuple[Path, dict[Path, str]]:
         if step.name == "..":
             place = place.parent
         elif not os.fspath(step).startswith(_PROC) and (text := read_link(step)):
-            links[step] = text
+            yield step, text
             followed += 1
             aim = Path(text)
             place = place / aim.anchor  # what is absolute begins anew
             pending = [*aim.relative_to(aim.anchor).parts, *pending]
         else:
+            yield step, ""
             place = step
-    return place.joinpath(*pending), links
+    yield place.joinpath(*pending), ""
+
+
+def trace_links(path: Path) -> tuple[Path, dict[Path, str]]:
+    """Where the absolute `path` leads, and the links on the way; see `trace_steps`."""
+    steps = list(trace_steps(path))
+    return steps[-1][0], {step: text for step, text in steps if text}
 
 
 def read_link(path: Path) -> str:

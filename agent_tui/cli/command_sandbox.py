@@ -27,7 +27,7 @@ class ProgramSandbox(CommandSandbox):
         return ""
 
     def notice(self, cwd: Path) -> str:
-        """A notice for the user about a folder in which no sandbox is possible; else empty."""
+        """A notice for the user at the start in `cwd`; empty if all is as usual. Blocking."""
         return ""
 
     def shows(self, cwd: Path, path: Path) -> bool:

@@ -193,7 +193,7 @@ class ProtectedPaths:
     def why_unseen(self, path: Path) -> str:
         """Why a tool must ask before it reads `path`, as commands cannot read it; empty if not."""
         is_skill = any(path.is_relative_to(own / _SKILLS_FOLDER) for own in self.own_folders)
-        if self.may_write_freely(path) or is_skill or not self.sandbox.is_unseen(path):
+        if self.is_inside(path) or is_skill or not self.sandbox.is_unseen(path):
             return ""
         return f"{path} is outside the folders that the sandbox shows"
 

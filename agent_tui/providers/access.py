@@ -239,7 +239,8 @@ class AdaptingProvider:
                         continue
                     if isinstance(chunk, FinishChunk) and usage is None:
                         usage = await asyncio.to_thread(estimate_input, UNSTATED, request, info)
-                        yield UsageChunk(usage)
+                        if usage.input:
+                            yield UsageChunk(usage)
                     yield chunk
         finally:
             for limit in self.spend_limits:

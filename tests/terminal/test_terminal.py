@@ -47,7 +47,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_a_signal_leaves_the_terminal_as_it_was(demo, environ, tmp_path, signum):
     with PtyProgram(demo, environ=environ, cwd=tmp_path) as program:
         program.wait_for("ctx:")

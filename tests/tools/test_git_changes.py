@@ -179,6 +179,21 @@ async def test_what_the_person_changes_between_commands_is_not_the_commands(
         (repository / name).write_text(text)
 
 
+async def test_what_the_person_made_beside_what_a_command_makes_is_not_the_commands(
+    context: ToolContext, repository: Path
+):
+    tool = BashTool(KEEPER, GitChanges(KEEPER))
+    await with_changes(await tool.run(tool.arguments_type(command="echo x > b.py"), context))
+    (repository / "notes.txt").write_text("by hand")
+    (repository / "new").mkdir()
+    (repository / "new/notes.txt").write_text("by hand")
+    output = await with_changes(
+        await tool.run(tool.arguments_type(command="echo > here; echo > new/there"), context)
+    )
+    here = str(repository / "here"), str(repository / "new/there")
+    assert output.for_person.files == FileTouches(written=here)
+
+
 async def test_one_look_is_the_one_after_a_command_and_the_one_before_the_next(
     context: ToolContext, repository: Path, tmp_path: Path
 ):

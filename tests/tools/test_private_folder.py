@@ -115,7 +115,7 @@ async def test_a_filter_that_is_renamed_between_calls_does_not_run(
     (root / "a").write_text("two\n")
     tree = await read_work_tree(KEEPER, root, environ)
     assert set(tree.dirty) == {"a"}
-    await stage_files(KEEPER, root, environ, ["a"])
+    await stage_files(KEEPER, root, environ, ["a"], runs_filters=True)
     words = ("cat-file", "--filters", "--batch")
     await ask_about_files(KEEPER, root, environ, *words, runs_filters=True, stdin=b"HEAD:a a\n")
     (root / "sub/b").write_text("two\n")  # differs from the index, at which a commit looks
@@ -140,7 +140,7 @@ async def test_no_git_is_started_in_a_submodule(
     (inner / ".git/info/attributes").write_text("* filter=x\n")
     (inner / "a").write_text("two\n")
     await read_work_tree(KEEPER, root, environ)
-    await stage_files(KEEPER, root, environ, ["inner", "a"])
+    await stage_files(KEEPER, root, environ, ["inner", "a"], runs_filters=True)
     assert not (tmp_path / "mark").exists()
 
 
@@ -151,15 +151,15 @@ async def test_filters_of_the_user_run_where_content_is_stored_but_not_those_of_
     (root / ".git/info").mkdir()
     (root / ".git/info/attributes").write_text("a filter=up\n")
     (root / "a").write_text("two\n")
-    await stage_files(KEEPER, root, environ, ["a"])
+    await stage_files(KEEPER, root, environ, ["a"], runs_filters=True)
     assert _git(environ, root, "show", ":a") == "TWO"
     _git(environ, root, "config", "filter.up.clean", "tr a-z A-Z")  # as the user's: that one runs
     (root / "a").write_text("three\n")
-    await stage_files(KEEPER, root, environ, ["a"])
+    await stage_files(KEEPER, root, environ, ["a"], runs_filters=True)
     _git(environ, root, "config", "filter.up.clean", "cat")
     (root / "a").write_text("four\n")
     with pytest.raises(GitRefusedError, match="clean filter 'up' failed: agent-tui runs only"):
-        await stage_files(KEEPER, root, environ, ["a"])
+        await stage_files(KEEPER, root, environ, ["a"], runs_filters=True)
     assert _git(environ, root, "show", ":a") == "THREE"
 
 
@@ -169,7 +169,7 @@ async def test_what_git_lfs_stores_is_where_git_lfs_finds_it(root: Path, environ
     (root / ".git/info").mkdir()
     (root / ".git/info/attributes").write_text("a filter=where\n")
     (root / "a").write_text("two\n")
-    await stage_files(KEEPER, root, environ, ["a"])
+    await stage_files(KEEPER, root, environ, ["a"], runs_filters=True)
     assert _git(environ, root, "show", ":a") == str(root / ".git/lfs")
 
 
@@ -200,7 +200,7 @@ async def test_a_repository_of_any_kind_is_read_and_written_as_by_git(
     (root / "new").write_text("new\n")
     said = await ask_about_files(KEEPER, root, environ, *status)
     assert said.decode().strip() == _git(environ, root, *status)
-    await stage_files(KEEPER, root, environ, ["a", "new"])
+    await stage_files(KEEPER, root, environ, ["a", "new"], runs_filters=True)
     assert _git(environ, root, "diff", "--cached", "--name-status") == "M\ta\nA\tnew"
     settings = ("user.name=A", "user.email=a")
     await change_index(KEEPER, root, environ, "commit", "-qm", "x", settings=settings)
@@ -222,7 +222,7 @@ async def test_a_file_below_a_link_that_took_the_place_of_its_folder_is_removed(
     (root / "sub/b").unlink()
     (root / "sub").rmdir()
     (root / "sub").symlink_to(root.parent)
-    await stage_files(KEEPER, root, environ, ["sub", "sub/b"])
+    await stage_files(KEEPER, root, environ, ["sub", "sub/b"], runs_filters=True)
     here = _git(environ, root, "ls-files", "-s")
     _git(environ, root, "add", "-A")
     assert here == _git(environ, root, "ls-files", "-s")

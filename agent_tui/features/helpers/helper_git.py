@@ -1,4 +1,9 @@
-"""Git around a helper's work: from the user's state to a branch with commits."""
+"""Git around a helper's work: from the user's state to a branch with commits.
+
+No filter runs, not even those of the user's own settings: a filter runs outside the sandbox, in the
+folder in which the helper's commands wrote, and an interpreter loads what it finds there. What
+needs a filter is not stored, as it would be stored unconverted: a large file, or a secret.
+"""
 
 import asyncio
 import os
@@ -12,11 +17,16 @@ from pathlib import Path
 from agent_tui.errors import WorktreeError
 from agent_tui.features.helpers.helper_work import HelperChange, HelperWork
 from agent_tui.regular_files import open_in
-from agent_tui.safe_paths import open_folder, real_path
+from agent_tui.safe_paths import is_file, open_folder, real_path
 from agent_tui.tools.files.protected import is_secret_name
 from agent_tui.tools.files.versions import FILE, PROGRAM
 from agent_tui.tools.git.command import ORDER_S, GitSilentError, ask_git, git_argv
-from agent_tui.tools.git.private_folder import ask_about_files, change_index, stage_files
+from agent_tui.tools.git.private_folder import (
+    ask_about_files,
+    change_index,
+    find_filtered,
+    stage_files,
+)
 from agent_tui.tools.git.status import TreeDifference, diff_trees, read_work_tree
 from agent_tui.tools.git.trees import MOST_CHANGES, MOST_FILE_BYTES
 from agent_tui.tools.git.worktree import Worktree
@@ -43,7 +53,8 @@ class HelperGit:
     async def begin(self, worktree: Worktree, top: Path) -> str:
         """Bring the user's uncommitted changes into `worktree`; returns the commit to work from.
 
-        Left out are ignored files, files above 5 MB and untracked ones whose names suggest keys.
+        Left out are ignored files, files above 5 MB, those that a filter converts, and untracked
+        ones whose names suggest keys.
 
         Raises:
             WorktreeError: There are too many, or git failed.
@@ -56,13 +67,14 @@ class HelperGit:
                     "Commit them, or add build results to .gitignore.",
                 )
             names = [name for name, blob in dirty.items() if blob or not _is_secret(name)]
+            names = await self._without_filters(top, names)
             await asyncio.to_thread(_copy, top, worktree.path, names)
             return await self.commit(worktree, "Uncommitted changes when the helper began")
         except (GitSilentError, OSError) as error:
             raise WorktreeError(f"Cannot prepare the helper's worktree: {error}.") from error
 
     async def commit(self, worktree: Worktree, message: str) -> str:
-        """Commit everything in `worktree`; returns the newest commit.
+        """Commit what is in `worktree` but what a filter converts; returns the newest commit.
 
         Raises:
             GitSilentError: Git failed.
@@ -70,6 +82,7 @@ class HelperGit:
         keeper, path, environ = self._keeper, worktree.path, self._environ
         tree = await read_work_tree(keeper, path, environ, most_bytes=_MOST_READ_BYTES)
         names = [*tree.dirty, *(name.rstrip("/") for name in tree.left_out)]
+        names = await self._without_filters(path, names)
         await stage_files(keeper, path, environ, names, settings=_ANY_LINE_ENDS)
         try:
             await ask_git(keeper, git_argv("diff", "--cached", "--quiet"), path, environ)
@@ -78,6 +91,18 @@ class HelperGit:
             await change_index(keeper, path, environ, *words, settings=_IDENTITY)
         head = await ask_git(keeper, git_argv("rev-parse", "HEAD"), path, environ)
         return os.fsdecode(head).strip()
+
+    async def _without_filters(self, top: Path, names: list[str]) -> list[str]:
+        """Those of the `names` in the worktree `top` that are no file, or that no filter converts.
+
+        Raises:
+            GitSilentError: Git cannot tell.
+        """
+        filtered = await find_filtered(self._keeper, top, self._environ, names)
+        left = await asyncio.to_thread(
+            lambda: {name for name in filtered if _is_content(top / name)}
+        )
+        return [name for name in names if name not in left]
 
     async def work(self, worktree: Worktree, top: Path, base: str, tip: str) -> HelperWork:
         """The changes from `base` to `tip`.
@@ -99,7 +124,7 @@ class HelperGit:
     async def _checkouts(self, top: Path, ids: Mapping[str, str]) -> dict[str, bytes]:
         """What git would write into the worktree `top`, by name, for the objects `ids`.
 
-        Line endings and the user's filters are those of its attributes. No hook runs.
+        Line endings are those of its attributes. No filter and no hook runs.
         """
         asked = {name: blob for name, blob in ids.items() if blob}
         if not asked:
@@ -111,7 +136,6 @@ class HelperGit:
             top,
             self._environ,
             *("cat-file", "--filters", f"--batch={mark}"),
-            runs_filters=True,
             stdin=b"".join(os.fsencode(f"{blob} {name}\n") for name, blob in asked.items()),
             most_bytes=_MOST_READ_BYTES,
             patience_s=ORDER_S,
@@ -139,6 +163,11 @@ def _is_of_mode(change: TreeDifference) -> bool:
 def _is_secret(name: str) -> bool:
     """Whether the file, or a folder that it is in, has a name that suggests keys."""
     return any(map(is_secret_name, name.split("/")))
+
+
+def _is_content(file: Path) -> bool:
+    """Whether a regular file is at `file`, and no link."""
+    return is_file(file) and not file.is_symlink()
 
 
 def _is_copied(file: Path) -> bool:

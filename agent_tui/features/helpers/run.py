@@ -129,7 +129,7 @@ def _ask_for_trust(arguments: Arguments, trust: FolderTrust) -> bool:
 async def _enter(worktrees: Worktrees, store: SessionStore, folder: Path, name: str) -> _Entered:
     repository = await worktrees.repository(folder)
     settled = await _settle(worktrees, store, folder)
-    worktree, lock = await worktrees.create(folder, name)
+    worktree, lock = await worktrees.create(folder, name, runs_filters=True)
     below = worktree.path / folder.relative_to(repository.top)
     cwd = below if await asyncio.to_thread(below.is_dir) else worktree.path
     notices = (

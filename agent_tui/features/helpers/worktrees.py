@@ -16,12 +16,14 @@ from pathlib import Path
 from agent_tui.errors import WorktreeError
 from agent_tui.features.helpers.helper_git import HelperGit
 from agent_tui.features.helpers.ignored_files import find_ignored_work
+from agent_tui.features.helpers.large_files import holds_large_file
 from agent_tui.file_locks import FileLock, LockHeldError
 from agent_tui.paths import cwd_slug
 from agent_tui.safe_paths import real_path
 from agent_tui.safe_text import printable_line
 from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv, order_git
-from agent_tui.tools.git.private_folder import ask_about_files, change_files
+from agent_tui.tools.git.private_folder import ask_about_files, change_files, find_filtered
+from agent_tui.tools.git.trees import read_blobs
 from agent_tui.tools.git.worktree import Worktree
 from agent_tui.tools.git.worktree_records import WorktreeRecords
 from agent_tui.tools.processes.environment import git_environ
@@ -155,11 +157,19 @@ class Worktrees:
         except GitSilentError as error:
             raise WorktreeError(f"Git cannot read the repository in {cwd}: {error}.") from error
 
-    async def create(self, cwd: Path, name: str) -> tuple[Worktree, FileLock]:
+    async def create(
+        self, cwd: Path, name: str, *, runs_filters: bool = False
+    ) -> tuple[Worktree, FileLock]:
         """Create the worktree `name` from the branch at `cwd`, or return the existing one.
 
         A branch `name` that exists is checked out there; otherwise it is created. The lock says
         that the worktree is in use.
+
+        Args:
+            cwd: A folder in a work tree of the repository.
+            name: Of the worktree, and of its branch.
+            runs_filters: Whether files are written through the filters of the user's own settings,
+                in the new worktree. Without, those that need one are as the commit has them.
 
         Raises:
             WorktreeError: It cannot be created, or another program uses it.
@@ -176,7 +186,7 @@ class Worktrees:
         except OSError as error:
             raise WorktreeError(f"Cannot lock {path}: {error.strerror}.") from error
         try:
-            return await self._open(repository, name, path), lock
+            return await self._open(repository, name, path, runs_filters=runs_filters), lock
         except BaseException:
             lock.release()
             raise
@@ -211,7 +221,7 @@ class Worktrees:
         return replace(files, commits=commits, tip=tip)
 
     async def _files_left(self, worktree: Worktree, *, is_complete: bool = True) -> WorkLeft:
-        """The files of `worktree` that are in no commit.
+        """The files of `worktree` that are in no commit. No filter runs: commands wrote there.
 
         Args:
             worktree: Its folder exists.
@@ -221,16 +231,40 @@ class Worktrees:
             GitSilentError: Git cannot tell.
         """
         status = ("--no-renames", "--untracked-files=all", "--ignored=matching")
-        answer = await self._status(worktree.path, *status, runs_filters=True)
+        answer = await self._status(worktree.path, *status)
         rows = [(row[:2], row[3:]) for row in answer.split("\0") if row]
         ignored = [name for state, name in rows if state == "!!"]
         place = worktree.path, worktree.repository
-        listed = await self._ask(worktree.path, "ls-files", "--stage", "-z")
-        has_submodule = any(row.startswith(_SUBMODULE) for row in listed.split("\0"))
+        listed = (await self._ask(worktree.path, "ls-files", "--stage", "-z")).split("\0")
+        has_submodule = any(row.startswith(_SUBMODULE) for row in listed)
+        same = await self._large_files(
+            worktree.path, [name for state, name in rows if state == " M"], listed
+        )
+        rows = [(state, name) for state, name in rows if name not in same]
         return WorkLeft(
             sum(state != "!!" and (is_complete or "D" not in state) for state, _ in rows),
             why="it has a submodule" if has_submodule else "",
             ignored=await asyncio.to_thread(find_ignored_work, *place, ignored),
+        )
+
+    async def _large_files(self, top: Path, names: list[str], listed: list[str]) -> set[str]:
+        """Those of the `names` in the worktree `top` that Git LFS would store as `listed`.
+
+        Args:
+            top: The top folder.
+            names: Of files that look changed without the filter of Git LFS.
+            listed: The rows of ``git ls-files --stage``.
+        """
+        filtered = await find_filtered(self._keeper, top, self._environ, names)
+        rows = (row.partition("\t") for row in listed)
+        ids = {name: head.split(" ")[1] for head, _, name in rows if name in filtered}
+        blobs = await read_blobs(self._keeper, top, ids.values(), self._environ)
+        return await asyncio.to_thread(
+            lambda: {
+                name
+                for name, blob in ids.items()
+                if holds_large_file(top / name, blobs.get(blob, b""))
+            }
         )
 
     async def take_away(self, worktree: Worktree) -> WorkLeft:
@@ -357,7 +391,9 @@ class Worktrees:
                     "Work there, or choose another name.",
                 )
 
-    async def _open(self, repository: Repository, name: str, path: Path) -> Worktree:
+    async def _open(
+        self, repository: Repository, name: str, path: Path, *, runs_filters: bool
+    ) -> Worktree:
         """The worktree at `path`, whose lock is held; created if it does not exist."""
         known = await asyncio.to_thread(self.records.at, path)
         if known is not None and known.state == "creating":
@@ -388,7 +424,7 @@ class Worktrees:
             adding = ("worktree", "add", "--quiet", "--no-checkout", *made)
             await self._order(repository.main, *adding)
             words = ("read-tree", "--reset", "-u", "HEAD")
-            await change_files(self._keeper, path, self._environ, *words)
+            await change_files(self._keeper, path, self._environ, *words, runs_filters=runs_filters)
         except OSError as error:
             raise WorktreeError(
                 f"Cannot create {path}: {error.strerror}.",
@@ -479,17 +515,11 @@ class Worktrees:
         )
         return os.fsdecode(answer).strip("\n")
 
-    async def _status(self, top: Path, *options: str, runs_filters: bool = False) -> str:
+    async def _status(self, top: Path, *options: str) -> str:
         """What git says about each file of the work tree `top`, with a NUL after it."""
         words = ("status", "--porcelain", "-z", *options)
-        answer = await ask_about_files(
-            self._keeper,
-            top,
-            self._environ,
-            *words,
-            runs_filters=runs_filters,
-            most_bytes=_MOST_BYTES,
-        )
+        where = self._keeper, top, self._environ
+        answer = await ask_about_files(*where, *words, most_bytes=_MOST_BYTES)
         return os.fsdecode(answer)
 
     async def _remove(self, worktree: Worktree, *options: str) -> None:

@@ -70,7 +70,7 @@ class WorktreeHelpers(HelperStarter, WritingHelpers):
         worktrees = self._open_worktrees()
         repository = await worktrees.repository(cwd)
         name = f"agent-tui/{branch_words(task)}-{secrets.token_hex(2)}"
-        worktree, lock = await worktrees.create(cwd, name)
+        worktree, lock = await worktrees.create(cwd, name, runs_filters=False)
         try:
             base = await worktrees.helpers.begin(worktree, repository.top)
             below = worktree.path / cwd.relative_to(repository.top)

@@ -14,7 +14,7 @@ from typing import Protocol, TextIO
 from agent_tui.commands.core.short_words import count_text
 from agent_tui.safe_text import safe_text
 
-_ENDING = (signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _WAKE = signal.SIGUSR1
 """What a thread sends to the main thread, which waits in a system call."""
 

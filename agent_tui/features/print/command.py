@@ -32,7 +32,7 @@ from agent_tui.features.print.printer import (
 )
 from agent_tui.features.print.stream import MessageStream
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Signals that stop the run; one that is ignored (as under ``nohup``) stays ignored."""
 
 _STOP_AGAIN_S = 0.2

@@ -97,7 +97,8 @@ class Staging:
         found = await self._status(names)
         unstaged = [one.name for one in found if one.is_unstaged]
         if unstaged:
-            await stage_files(self._keeper, self._root, self._environ, unstaged)
+            where = self._keeper, self._root, self._environ
+            await stage_files(*where, unstaged, runs_filters=True)
             return "staged" if await self._read(names) else "unstaged"
         await self.unstage_files(names)
         return "unstaged"
@@ -211,7 +212,8 @@ class Staging:
         await self._order("update-index", "-z", "--index-info", stdin=line)
 
     async def _order(self, *words: str, stdin: bytes | None = None) -> bytes:
-        return await change_files(self._keeper, self._root, self._environ, *words, stdin=stdin)
+        where = self._keeper, self._root, self._environ
+        return await change_files(*where, *words, runs_filters=True, stdin=stdin)
 
 
 async def read_index(

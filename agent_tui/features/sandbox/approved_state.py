@@ -4,12 +4,14 @@ import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from agent_tui.atomic_files import replace_private_file
 from agent_tui.features.sandbox.beneath import read_own
 from agent_tui.features.sandbox.change_authors import Author, ChangeAuthors
 from agent_tui.features.sandbox.folder_copies import FolderCopies
 from agent_tui.features.sandbox.hidden import HiddenFiles
+from agent_tui.features.sandbox.linked import name_first
 from agent_tui.features.sandbox.obeyed_state import Approved, Look
 from agent_tui.features.sandbox.plan import Covers
 from agent_tui.features.sandbox.project_look import ProjectLook
@@ -19,6 +21,29 @@ from agent_tui.features.sandbox.repository_makers import RepositoryMakers
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import is_folder
 from agent_tui.tools.git.places import git_place
+
+APPROVED: Final = "approved.json"
+"""The name of the file in our folder for working folders."""
+
+_NOTHING_ASKED: Final = b'"asked":{}'
+
+
+def describe_asked(file: Path) -> str:
+    """A notice about what stays in place until the user answers; empty for nothing. Blocking.
+
+    Args:
+        file: That of an `ApprovedState`.
+    """
+    try:
+        text = read_own(file)
+        asked = {} if _NOTHING_ASKED in text else Approved.model_validate_json(text).asked
+    except (OSError, ValueError):
+        return ""
+    named = [path for path in asked if os.path.lexists(path)]
+    if not named:
+        return ""
+    shown = name_first(named)
+    return f"Written by you or a command in another session: {shown}. The next command asks."
 
 
 class ApprovedState:

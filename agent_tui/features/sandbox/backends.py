@@ -194,12 +194,13 @@ def is_there(path: Path, backend: Backend) -> bool:
     """Whether commands find at `path` what the machine has there, in places of no person.
 
     Args:
-        path: Absolute, links followed. A file in ``/tmp`` counts as there.
+        path: Absolute, links followed. A file in ``/tmp`` counts as there: the user may have put
+            it there for the model.
         backend: The kind of wall. Landlock has no processes and no shared memory of its own.
     """
     shown = [
         _NEEDED_OF_RUN,
-        *TEMPORARY_PLACES,
+        TEMPORARY_PLACES[0],
         *(Path("/dev", name) for name in (*_DEVICES, "tty")),
     ]
     if backend == "landlock":

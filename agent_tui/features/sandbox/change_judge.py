@@ -16,6 +16,7 @@ from agent_tui.features.sandbox.file_contents import FileVersion
 from agent_tui.features.sandbox.git_controls import why_obeyed
 from agent_tui.features.sandbox.obeyed_state import Approved
 from agent_tui.features.sandbox.provenance import Commit, Origin
+from agent_tui.tools.files.obeyed import is_harmless_content
 
 Decision: TypeAlias = Literal["accept", "leave", "bring", "restore", "separate", "ask", "set aside"]
 """It stays; it stays, but nobody approved of it; it is made outside as well; the previous content
@@ -43,6 +44,10 @@ def why_decide(
         now: The content that was found; None if it could not be read, or is gone.
     """
     if change.control is None:
+        content = None if now is None or now.is_link else now.content
+        content = b"" if change.is_deletion else content
+        if content is not None and is_harmless_content(change.path.name, content):
+            return ""
         return f"{change.who} obeys it" if change.who else ""
     if change.is_deletion and change.control != "entry":
         return "git does less without it"

@@ -34,7 +34,7 @@ def check_sandbox(env: CheckContext) -> Iterator[Check]:
             found = f"Landlock, without bubblewrap; {_WALLED}, but cannot hide files in it"
             yield Check("sandbox", "ok", found)
         case "none":
-            advice = _IN_PROJECT if walls.notice(cwd) else _INSTALL
+            advice = _IN_PROJECT if walls.why_useless(cwd) else _INSTALL
             is_on = settings.sandbox == "on"
             then = "the model cannot run commands" if is_on else "commands run unconfined"
             severity = "bad" if is_on else "warning"

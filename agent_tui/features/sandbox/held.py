@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -15,10 +16,13 @@ from agent_tui.features.sandbox.beneath import (
     MOST_BYTES,
     copy_entry,
     move_out,
+    read_own,
     replace_at,
     writable_folder_of,
 )
 from agent_tui.features.sandbox.file_contents import OTHER, FileContents, is_link_digest, is_stored
+from agent_tui.features.sandbox.linked import name_first
+from agent_tui.file_locks import FileLock, LockHeldError
 from agent_tui.paths import make_private_dir
 from agent_tui.safe_paths import real_path
 from agent_tui.tools.files.diffs import unified_diff
@@ -27,6 +31,8 @@ from agent_tui.tools.held_files import HeldFile
 _MOST_FILES: Final = 200
 _ABOUT: Final = "about.json"
 _CONTENT: Final = "content"
+_WAITING: Final = "waiting"
+"""Beside what the user has not decided on: has the name of the watch that asks."""
 
 
 class HeldStore:
@@ -36,10 +42,15 @@ class HeldStore:
         folder: Our folder for them, hidden from all commands.
         roots: The working folders with their git folders.
         contents: Reads and writes files in `roots` and in `folder`.
+        name: What no other store for `folder` has, in any program.
     """
 
-    def __init__(self, folder: Path, roots: Sequence[Path], contents: FileContents) -> None:
+    def __init__(
+        self, folder: Path, roots: Sequence[Path], contents: FileContents, name: str
+    ) -> None:
         self._folder = folder
+        self._name = name
+        self._lock: FileLock | None = None
         self._roots = roots
         self._contents = contents
 
@@ -56,7 +67,7 @@ class HeldStore:
             OSError: It is gone, or cannot be moved or copied.
         """
         before = before if is_stored(before) else ""
-        aside, kept = self._place(path, who, is_new=not before), self._contents.of(before)
+        aside, kept = self._place(path, who, before), self._contents.of(before)
         if source != path:
             copy_entry(source, aside)
         else:
@@ -97,6 +108,44 @@ class HeldStore:
             shown |= files
             diff += f"Not shown: {', '.join(others)}\n" if others else ""
         return HeldFile(path, who, aside, diff, tuple(shown.items()), before)
+
+    def take_over(self) -> Iterator[HeldFile]:
+        """What the user was to be asked about when a program ended; from now on, this one asks.
+
+        Raises:
+            OSError: Our folder cannot be used.
+        """
+        for waiting in _find_abandoned(self._folder):
+            here = waiting.parent
+            with suppress(ValueError, KeyError):
+                about = json.loads(read_own(here / _ABOUT))
+                path, aside = Path(about["path"]), here / _CONTENT
+                if os.path.lexists(aside):
+                    self._claim(here)
+                    files = self._digests_at(aside, path)
+                    yield self.describe(aside, path, about["who"], about["before"], files)
+                    continue
+            waiting.unlink(missing_ok=True)  # it was put in place, or was never there
+
+    def note_decided(self, held: HeldFile) -> None:
+        """Note that the user need not be asked about `held` again.
+
+        Raises:
+            OSError: Our folder cannot be used.
+        """
+        if held.aside.parent.parent == self._folder:
+            held.aside.with_name(_WAITING).unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Leave what the user did not decide on to the next program."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def _claim(self, here: Path) -> None:
+        if self._lock is None:
+            self._lock = FileLock(make_private_dir(_owners_of(self._folder)) / self._name)
+        replace_private_file(here / _WAITING, self._name)
 
     def put_in_place(self, held: HeldFile) -> None:
         """Do what the user was shown.
@@ -141,12 +190,42 @@ class HeldStore:
                 if self._contents.of(digest) is not None:
                     yield path, digest
 
-    def _place(self, path: Path, who: str, *, is_new: bool) -> Path:
+    def _place(self, path: Path, who: str, before: str) -> Path:
         now = datetime.now(UTC)
         here = self._folder / f"{now:%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
-        about = {"path": os.fspath(path), "who": who, "is_new": is_new, "at": now.isoformat()}
+        about = {"path": os.fspath(path), "who": who, "before": before, "at": now.isoformat()}
         replace_private_file(here / _ABOUT, json.dumps(about))
+        self._claim(here)
         return make_private_dir(here) / _CONTENT
+
+
+def describe_waiting(folder: Path) -> str:
+    """A notice about what the user was to be asked about when a program ended; empty for nothing.
+
+    Args:
+        folder: That of a `HeldStore`.
+    """
+    places = [waiting.with_name(_CONTENT) for waiting in _find_abandoned(folder)]
+    named = [place for place in places if os.path.lexists(place)]
+    if not named:
+        return ""
+    shown = name_first(named)
+    return f"Held back in an earlier session: {shown}. The next command asks what to do with it."
+
+
+def _find_abandoned(folder: Path) -> Iterator[Path]:
+    """The `_WAITING` file of what nobody asks about any more. Blocking."""
+    for waiting in sorted(folder.glob(f"*/{_WAITING}")):
+        with suppress(OSError, ValueError, LockHeldError):
+            owner = Path(read_own(waiting).decode()).name
+            if owner and (owners := _owners_of(folder)).is_dir():
+                FileLock(owners / owner).release()
+            yield waiting
+
+
+def _owners_of(folder: Path) -> Path:
+    """Where each store of `folder` in a running program has a lock."""
+    return folder.with_name("asking")
 
 
 def _mode_change(before: str, digest: str, name: str) -> str:

@@ -103,7 +103,7 @@ def main() -> None:
     theirs.close()
     _, handles, _, _ = socket.recv_fds(ours, 1, 1)
     _let_go_of_input()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_keep_going, args=(child,), daemon=True).start()
     if handles:

@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from agent_tui.safe_paths import show_name
+
 _APPROVAL: Final = (
     "so changes need the approval of the user, except with Landlock in a folder of more than 2,000 "
     "files or 20 MB."
@@ -27,14 +29,15 @@ def describe_linked(linked: Mapping[Path, Path], roots: Collection[Path]) -> Ite
     """What the user and the model are told about `linked`; see `find_linked`."""
     below = {place: link for place, link in linked.items() if place not in roots}
     if within := sorted({link for place, link in below.items() if place != link}):
-        yield _WITHIN.format(_first_of(within))
+        yield _WITHIN.format(name_first(within))
     if named := sorted(place for place, link in below.items() if place == link):
-        yield _NAMED.format(_first_of(named))
+        yield _NAMED.format(name_first(named))
     for root, link in linked.items():
         if root in roots and link != root:
             yield _WHOLE.format(link, root)
 
 
-def _first_of(named: Sequence[Path]) -> str:
+def name_first(named: Sequence[Path]) -> str:
+    """The first of the paths `named` for the user, and how many more there are."""
     more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-    return ", ".join(map(str, named[:_MOST_NAMED])) + more
+    return ", ".join(show_name(str(path)) for path in named[:_MOST_NAMED]) + more

@@ -18,7 +18,7 @@ from agent_tui.features.sandbox.git_state import (
 )
 from agent_tui.features.sandbox.named_sockets import is_socket
 from agent_tui.features.sandbox.opened_folders import OpenedFolders
-from agent_tui.safe_paths import follow_links, is_file, real_path, trace_links
+from agent_tui.safe_paths import follow_links, is_file, real_path, trace_steps
 from agent_tui.tools.files.folder_entries import REBUILT_FOLDERS, ListStamp, list_folder
 from agent_tui.tools.files.obeyed import EntryKind, holds_work_trees, who_obeys_entry
 from agent_tui.tools.files.protected import (
@@ -30,6 +30,7 @@ from agent_tui.tools.files.protected import (
     is_where_keys_are,
     may_hold_key,
 )
+from agent_tui.tools.files.python_modules import CACHE
 from agent_tui.tools.files.tool_tokens import is_settings_with_token
 
 MOST_FOLDERS: Final = 250_000
@@ -338,7 +339,8 @@ class ProjectWalk:
         settings = [Path(path, "pip.conf")] if "pip.conf" in here else []
         secrets += (each for each in settings if is_settings_with_token(each, is_worked_in=True))
         obeyed: dict[Path, str] = {}
-        if not (is_obeyed or is_rebuilt):
+        is_of_project = not is_rebuilt or self._is_cache_of_project(path)
+        if not is_obeyed and is_of_project:
             whose = {each.name: self._who_obeys(path, each.name, kind_of(each)) for each in entries}
             obeyed = {Path(path, name): who for name, who in sorted(whose.items()) if who}
         is_searched = self._opens and not is_rebuilt
@@ -350,23 +352,35 @@ class ProjectWalk:
         folders = tuple(f"{path}/{name}" for name in below)
         return _Folder(stamp, folders, found if any(found) else None, is_obeyed, is_rebuilt)
 
+    def _is_cache_of_project(self, path: str) -> bool:
+        """Whether Python keeps there what it compiled of files that are followed by their names."""
+        around, _, name = path.rpartition("/")
+        return name == CACHE and not self._is_filled(around)
+
     def _who_obeys(self, folder: str, name: str, kind: EntryKind) -> str:
         at_start = f"{folder}/".startswith(self._settings)
         return who_obeys_entry(folder, name, kind, at_start=at_start)
 
     def _is_way(self, link: Path) -> bool:
-        """Whether a link leads to a folder that commands write and nobody searches.
+        """Whether a link leads to, or through, a folder that commands write and nobody searches.
 
-        That depends on all that is on the way there. Of several links, it is the last that is in
-        what is searched: one with a name of `REBUILT_FOLDERS` is not.
+        That depends on all that is on the way there, also on what lies beyond such a folder: a
+        command in another project can change where the way goes on. Of several links, it is the
+        last that is in what is searched: one with a name of `REBUILT_FOLDERS` is not.
         """
-        if self._is_searched(follow_links(os.fspath(link))):
+        steps = list(trace_steps(link))
+        target = steps[-1][0]
+        out = next((n for n, (step, _) in enumerate(steps) if self._is_unchecked(step)), None)
+        if out is None and self._is_searched(os.fspath(target)):
             return False
-        target, links = trace_links(link)
+        links = (step for step, text in steps[:out] if text)
         if [each for each in links if self._is_searched(os.fspath(each))][-1:] != [link]:
             return False
         is_filled = any(map(target.is_relative_to, self.roots)) and not is_file(target)
-        return is_filled or f"{target}/".startswith(self._unchecked)
+        return is_filled or out is not None
+
+    def _is_unchecked(self, path: Path) -> bool:
+        return f"{path}/".startswith(self._unchecked)
 
     def _is_searched(self, path: str) -> bool:
         is_inside = f"{path}/".startswith(tuple(f"{top}/" for top in self._tops))

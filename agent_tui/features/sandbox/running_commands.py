@@ -4,7 +4,7 @@ What runs says who can change files. Each program writes that down where the oth
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
@@ -123,6 +123,34 @@ class RunningCommands:
         self._near.remove()
 
 
+def conversations_beside(repositories: Path) -> Path:
+    """Our folder for the markers of all conversations, beside that for repositories."""
+    return repositories.with_name("conversations")
+
+
+def find_killed(folder: Path, roots: Iterable[Path]) -> Iterator[Path]:
+    """The working folder of each program that was killed while its commands ran near `roots`.
+
+    That is around one of them, in one, or with a common root. Blocking.
+
+    Args:
+        folder: Has the markers of all conversations.
+        roots: Working folders with their git folders.
+    """
+    ours = [os.fsencode(root) + b"/" for root in roots]
+    for state in [path for path in list_own(folder) if path.suffix == _STATE]:
+        with suppress(OSError, LockHeldError):
+            byte, *theirs = read_own(state).split(b"\0")
+            if byte != _BYTES["user"] and theirs and _overlap(ours, theirs):
+                FileLock(state.with_suffix("")).release()  # its program has ended
+                yield Path(os.fsdecode(theirs[0]))
+
+
+def _overlap(roots: Iterable[bytes], others: Sequence[bytes]) -> bool:
+    """Whether one of `roots` is, contains or is in one of `others`; each ends in a slash."""
+    return any(root.startswith(each) or each.startswith(root) for root in roots for each in others)
+
+
 class BusyMarker:
     """The marker of one program: two files in `folder`, which all programs share.
 
@@ -180,15 +208,12 @@ class BusyMarker:
             self._lock.release()
             self._lock = None
 
-    def _overlaps(self, other: bytes) -> bool:
-        return any(root.startswith(other) or other.startswith(root) for root in self._roots)
-
     def _read(self, state: Path) -> Author:
         if state.stem == self._file.name:
             return "user"
         with suppress(OSError):
             byte, *roots = read_own(state).split(b"\0")
-            if self._roots and not any(self._overlaps(root) for root in roots):
+            if self._roots and not _overlap(self._roots, roots):
                 return "user"
             try:
                 FileLock(state.with_suffix("")).release()

@@ -7,15 +7,19 @@ from agent_tui import paths
 from agent_tui.cli.command_sandbox import SandboxHost
 from agent_tui.cli.settings import session_root
 from agent_tui.features.sandbox import gate_process
+from agent_tui.features.sandbox.approved_state import APPROVED, describe_asked
+from agent_tui.features.sandbox.held import describe_waiting
 from agent_tui.features.sandbox.kept_home import HOMES
 from agent_tui.features.sandbox.proxy import NetworkGate
+from agent_tui.features.sandbox.running_commands import conversations_beside, find_killed
 from agent_tui.features.sandbox.sandbox import Sandbox
 from agent_tui.features.sandbox.settings import SandboxSettings
 from agent_tui.features.sandbox.wall import WallParts
 from agent_tui.features.sandbox.wall_planner import Surroundings
-from agent_tui.features.sandbox.watch import ObeyedWatch
+from agent_tui.features.sandbox.watch import HELD, ObeyedWatch
 from agent_tui.safe_paths import real_path
 from agent_tui.tools.files.home_links import linked_settings
+from agent_tui.tools.git.places import git_place
 from agent_tui.tools.processes.keeper import ProcessKeeper
 
 
@@ -47,7 +51,7 @@ def build_sandbox(host: SandboxHost) -> Sandbox:
             environ=environ,
             has_mounts=has_mounts,
             linked=linked_settings(folders, environ)(),
-            repositories=paths.user_data_dir() / "repositories",
+            repositories=_repositories_folder(),
             unchecked=around.unchecked(),
         )
 
@@ -57,6 +61,8 @@ def build_sandbox(host: SandboxHost) -> Sandbox:
         gate=gate,
         gate_program=Path(gate_process.__file__),
         was_killed=was_killed_in,
+        killed_near=_killed_near,
+        waiting=_describe_waiting,
     )
     return Sandbox(
         chosen.sandbox, around, parts, keeper=keeper, most_processes=settings.max_processes
@@ -87,6 +93,24 @@ def homes_folder() -> Path:
 def was_killed_in(cwd: Path) -> bool:
     """Whether a program may have been killed while its commands ran in `cwd`."""
     return any(_watch_folder(cwd).glob("running/*"))
+
+
+def _killed_near(cwd: Path) -> Iterator[Path]:
+    """See `WallParts`."""
+    place = git_place(cwd)
+    roots = (cwd,) if place is None else (cwd, place.folder)
+    return find_killed(conversations_beside(_repositories_folder()), roots)
+
+
+def _describe_waiting(cwd: Path) -> str:
+    """See `WallParts`."""
+    folder = _watch_folder(cwd)
+    notices = describe_waiting(folder / HELD), describe_asked(folder / APPROVED)
+    return " ".join(filter(None, notices))
+
+
+def _repositories_folder() -> Path:
+    return paths.user_data_dir() / "repositories"
 
 
 def _watch_folder(cwd: Path) -> Path:

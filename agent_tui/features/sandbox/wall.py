@@ -62,6 +62,9 @@ class WallParts:
             there; its flag says whether the wall can protect files in writable folders. None for no
             watch.
         was_killed: Whether a program may have been killed while its commands ran in a folder.
+        killed_near: The folders in which that may be so, of those around a folder, in it, or with
+            the same repository.
+        waiting: A notice about files in a folder that wait for the user's answer; empty for none.
         filter_program: The system call filter for a machine, as bubblewrap reads it.
         landlock_argv: The arguments that set up a wall if bubblewrap cannot.
     """
@@ -70,6 +73,8 @@ class WallParts:
     gate_program: Path | None = None
     watch: Callable[[Sequence[Path], bool], ObeyedWatch] | None = None
     was_killed: Callable[[Path], bool] = lambda _cwd: True
+    killed_near: Callable[[Path], Iterable[Path]] = lambda _cwd: ()
+    waiting: Callable[[Path], str] = lambda _cwd: ""
     filter_program: Callable[[str], bytes] = filter_program
     landlock_argv: Callable[[SandboxPlan], tuple[str, ...]] = landlock_argv
 

@@ -27,7 +27,14 @@ from agent_tui.features.sandbox.tool_settings import git_tokens
 from agent_tui.features.sandbox.wall import Wall, WallParts, WallStarter
 from agent_tui.features.sandbox.wall_planner import Surroundings, WallPlanner, is_inside
 from agent_tui.features.sandbox.watch import ObeyedWatch
-from agent_tui.safe_paths import distrust_programs_in, find_program, git_entry, is_folder, real_path
+from agent_tui.safe_paths import (
+    distrust_programs_in,
+    find_program,
+    git_entry,
+    is_folder,
+    real_path,
+    show_name,
+)
 from agent_tui.tools.base import TEMPORARY_PLACES
 from agent_tui.tools.command_sandbox import setup_error
 from agent_tui.tools.held_files import HeldFiles
@@ -173,11 +180,17 @@ class Walls(ProgramSandbox):
                 return "no sandbox"
 
     def notice(self, cwd: Path) -> str:
-        """A notice for the user about a folder in which no wall is possible; else empty."""
-        if self.mode == "off" or not (why := self._planner.why_useless(cwd)):
+        """A notice for the user about a folder in which no wall is possible, or files wait."""
+        if self.mode == "off":
             return ""
+        if not (why := self._planner.why_useless(cwd)):
+            return self.parts.waiting(cwd)
         then = "The model cannot run commands" if self.mode == "on" else "Commands run unconfined"
         return f"{then}: {why}."
+
+    def why_useless(self, cwd: Path) -> str:
+        """Why a wall for `cwd` would protect nothing; empty if it protects something."""
+        return self._planner.why_useless(cwd)
 
     def refusal(self, cwd: Path) -> str:
         """Why no command of the model may run in `cwd`; empty if one may. Blocking."""
@@ -308,7 +321,10 @@ class Walls(ProgramSandbox):
         is_hidden = not is_there(path, state.backend) or any(map(path.is_relative_to, hidden))
         if not state.is_on or not is_hidden:
             return True
-        return any(path.is_relative_to(shown) for shown in self._planner.find_shown(cwd))
+        shown = [*self._planner.find_shown(cwd)]
+        if state.backend == "landlock":
+            shown += self.temporary_folders(cwd) or ()
+        return any(map(path.is_relative_to, shown))
 
     async def follow(self, cwd: Path, jobs: JobTable) -> None:
         """Expose servers that `jobs` start, on the same loopback port outside."""
@@ -326,14 +342,21 @@ class Walls(ProgramSandbox):
     async def recover(self, cwd: Path) -> None:
         """Set aside what commands left in `cwd` that ran when a program was killed.
 
+        Also in other folders of the repository: what git follows there, it follows here, too.
+
         Raises:
             ToolError: Our folder for it cannot be used.
         """
-        if not await asyncio.to_thread(self.parts.was_killed, cwd):
-            return
-        watch = await asyncio.to_thread(self.watch, cwd)
-        if watch is not None and self.state(cwd).is_on:
-            await watch.recover()
+        own = real_path(cwd)
+        near = await asyncio.to_thread(lambda: {*self.parts.killed_near(own)} - {own})
+        places = [cwd] if await asyncio.to_thread(self.parts.was_killed, cwd) else []
+        for place in (*places, *filter(is_folder, sorted(near))):
+            watch = await asyncio.to_thread(self.watch, place)
+            if watch is None or not self.state(place).is_on:
+                continue
+            held = await watch.recover()
+            if place in near and (here := await asyncio.to_thread(self.watch, cwd)) is not None:
+                here.tell(each.outcome(show_name(str(each.path))) for each in held)
 
     async def accept(self, cwd: Path, written: Mapping[Path, bytes | None]) -> None:
         """Record what our tools wrote with approval, not a command; None for a deleted file."""

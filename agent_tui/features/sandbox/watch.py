@@ -35,7 +35,7 @@ from types import MappingProxyType
 from typing import IO, Final, assert_never
 
 from agent_tui.errors import ToolError
-from agent_tui.features.sandbox.approved_state import ApprovedState
+from agent_tui.features.sandbox.approved_state import APPROVED, ApprovedState
 from agent_tui.features.sandbox.beneath import remove_folder, reopen, separate
 from agent_tui.features.sandbox.change_applier import ChangeApplier
 from agent_tui.features.sandbox.change_authors import Author, any_of
@@ -53,7 +53,7 @@ from agent_tui.features.sandbox.plan import Covers
 from agent_tui.features.sandbox.project_look import ProjectLook
 from agent_tui.features.sandbox.project_walk import MOST_FOLDERS, ProjectWalk
 from agent_tui.features.sandbox.provenance import Provenance
-from agent_tui.features.sandbox.running_commands import RunningCommands
+from agent_tui.features.sandbox.running_commands import RunningCommands, conversations_beside
 from agent_tui.features.sandbox.tracked_files import TrackedFiles
 from agent_tui.safe_paths import is_folder, real_path, show_name
 from agent_tui.tools.files.obeyed import who_obeys_folder, who_obeys_in
@@ -64,6 +64,9 @@ from agent_tui.tools.processes.keeper import ProcessKeeper
 _MOST_LOOKS: Final = 100
 """Each finds what the files lead to that were put back after the one before. Settings that include
 each other are shorter chains, and git itself follows ten."""
+
+HELD: Final = "held"
+"""In our folder for working folders: what commands left, until the user decides."""
 
 _MOST_RETRIES: Final = 5
 """How often to look again if something could not be carried out: a job may have moved it since."""
@@ -142,11 +145,11 @@ class ObeyedWatch:
         outside = [git for git in gits if not any(root in git.parents for root in working)]
         self._roots = tuple(dict.fromkeys((*working, *(place.folder for place in places))))
         repositories = repositories or folder / "repositories"
-        self._own = (folder, repositories, repositories.with_name("conversations"))
+        self._own = (folder, repositories, conversations_beside(repositories))
         name = f"{os.getpid()}-{os.urandom(4).hex()}"
         self._running = RunningCommands(folder, self._own[-1], name, self._roots)
         own_copies = folder / "copies" / name
-        held = folder / "held"
+        held = folder / HELD
         contents = FileContents(folder / "versions", (*self._roots, own_copies, held))
         tracked = TrackedFiles(keeper, environ)
         followed = {
@@ -170,15 +173,16 @@ class ObeyedWatch:
         self._versions = KnownVersions(keeper, environ, working, repositories)
         self._provenance = Provenance(contents, self._versions)
         self._state = ApprovedState(
-            folder / "approved.json", project, self._copies, self.hidden, self._provenance
+            folder / APPROVED, project, self._copies, self.hidden, self._provenance
         )
-        self._store = HeldStore(held, self._roots, contents)
+        self._store = HeldStore(held, self._roots, contents, name)
         self._applier = ChangeApplier(
             contents, self._store, tracked, self._roots, self._walk.new_in_gits
         )
         self._ground = Ground(working, unchecked)
 
         self._pending: list[HeldFile] = []
+        self._has_taken_over = False
         self._notices = [
             *describe_linked(linked, working),
             *(_FOLLOWED.format(root, who) for root, who in followed.items()),
@@ -205,6 +209,10 @@ class ObeyedWatch:
                 await self._settle(since)
             return tuple(self._pending[before:])
 
+    def tell(self, notices: Iterable[str]) -> None:
+        """Have the user and the model told `notices` with the next result."""
+        self._notices += notices
+
     async def note(self) -> None:
         """Note that a command begins: the current state is the user's, if nothing else runs.
 
@@ -219,6 +227,9 @@ class ObeyedWatch:
                 elif moved:
                     await self._versions.note(moved, are_persons=True)
                     await asyncio.to_thread(self._state.take_users)
+            if not self._has_taken_over:
+                self._pending += await asyncio.to_thread(lambda: [*self._store.take_over()])
+                self._has_taken_over = True
             if self._running.author == "user":
                 self._ground.note()
             self._running.commands += 1
@@ -316,6 +327,7 @@ class ObeyedWatch:
                 await asyncio.to_thread(self._let_stay, held)
             elif held.is_in_place:
                 return await asyncio.to_thread(self._take_back, held)
+            await asyncio.to_thread(self._store.note_decided, held)
             return held
 
     async def accept(self, written: Mapping[Path, bytes | None]) -> None:
@@ -369,6 +381,7 @@ class ObeyedWatch:
                 if not change.is_deletion:
                     with suppress(FileNotFoundError):  # a job was faster
                         moved.append(self._applier.set_aside(change, held.who, state))
+                        self._store.note_decided(moved[-1])
             lost = {change.path for change in changes} | (asked.keys() - state.asked.keys())
             for path in lost & state.files.keys():
                 if not os.path.lexists(path):
@@ -389,7 +402,7 @@ class ObeyedWatch:
             await self.find_held()
         async with self._turn:
             self._running.jobs = 0
-            releases = self._ground.release, self._state.authors.release
+            releases = self._ground.release, self._state.authors.release, self._store.release
             for step in (self._say, self._running.close, *releases, self._versions.close):
                 await asyncio.to_thread(step)
             await asyncio.to_thread(remove_folder, self._copies.folder)

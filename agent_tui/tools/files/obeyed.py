@@ -37,12 +37,13 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .vscode/ .idea/ .zed/ .fleet/ .nova/ .vs/ .helix/ .lapce/ .theia/ .vim/coc-settings.json
             *.code-workspace *.sublime-project .dir-locals.el .dir-locals-2.el .nvim.lua .nvimrc
             .lazy.lua .exrc .vimrc .gvimrc .lvimrc _vimrc_local.vim .vimspector.json .kateproject
-            .kateproject.local .bsp/ buildserver.json .lite_project.lua .ycm_extra_conf.py .merlin
+            .kateproject.local .bsp/ buildserver.json .lite_project.lua .ycm_extra_conf.py
+            __pycache__/.ycm_extra_conf.*.pyc .merlin
             .externaltoolbuilders/ .neoconf.json .nlsp-settings/ .luarc.json .luarc.jsonc
             .ropeproject/config.py .lsp/config.edn .factorypath .project .cproject
             *.user *.pro.user.* *.qbs.user.* *.qmlproject.user.* *.creator.user.*
             cmakelists.txt.user.* *.pro.shared cmakelists.txt.shared .qtcreator/ *.run.xml .kdev4/
-            .idx/""",
+            .idx/ .jedi/project.json session.vim .joyride/""",
         "a development container": ".devcontainer/ .devcontainer.json",
         "an agent": """
             .claude/ .codex/ .gemini/ .cursor/ .agents/ .opencode/ .pi/ .windsurf/ .continue/
@@ -56,11 +57,12 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             opencode.json opencode.jsonc
             crush.json .crush.json .roomodes .kilocodemodes gptme.toml gptme.local.toml
             .aiassistant/ .copilot/ .crush/crush.json .crush/skills/ .forge/ .lingma/ .serena/
-            .tabnine/ .warp/""",
+            .tabnine/ .warp/ .mcphub/servers.json""",
         "a debugger or an interpreter": """
             .gdbinit .lldbinit .pdbrc .pdbrc.py .rprofile .renviron .rdata .irbrc irbrc _irbrc
             $irbrc irb.rc irb/irbrc .pryrc .rdbgrc .byebugrc .ghci .ocamlinit .iex.exs .octaverc
-            startup.m finish.m .perldb .erlang .psysh.php .valgrindrc""",
+            startup.m finish.m .perldb .erlang .psysh.php .valgrindrc .rootrc .rootlogon.c
+            rootlogon.c""",
         "mise": """
             mise.toml mise.*.toml .mise.toml .mise.*.toml .miserc.toml .tool-versions .mise/
             mise/config.toml mise/config.*.toml mise/conf.d/ .config/mise.toml .config/mise.*.toml
@@ -78,7 +80,8 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .hg/hgrc .hg/hgrc-not-shared .hg/sharedpath .jj/repo .jj/repo/config.toml
             .jj/workspace-config.toml .sl/config .pijul/config _darcs/prefs/defaults""",
         "the shell": """
-            .autoenv .autoenv.zsh .autoenv_leave.zsh .env.fish .shadowenv.d/ devenv.nix
+            .autoenv .autoenv.leave .autoenv.zsh .autoenv_leave.zsh .env.fish .shadowenv.d/
+            .tmux-sessionizer devenv.nix
             devenv.local.nix devenv.yaml devenv.local.yaml devenv.lock devbox.json devbox.lock
             flake.nix flake.lock shell.nix .envrc.local .envrc.private .direnv/*.rc .prototools
             .flox/env/ .flox/env.json bin/hermit.hcl
@@ -93,7 +96,9 @@ TABLE: Final[Mapping[When, Mapping[str, str]]] = {
             .augment-guidelines""",
         "git hooks": """
             .pre-commit-config.y*ml .pre-commit-hooks.yaml prek.toml .overcommit.yml
-            *lefthook*.y*ml *lefthook*.toml *lefthook*.json* captainhook.json grumphp.y*ml""",
+            *lefthook*.y*ml *lefthook*.toml *lefthook*.json* captainhook.json grumphp.y*ml hk.pkl
+            hk.local.pkl .hkrc.pkl hk.toml hk.y*ml hk.json .rusty-hook.toml rusty-hook.toml""",
+        "mise and asdf": ".*-version .python-versions .nvmrc .yvmrc",
         "the shell": ".envrc .rvmrc",
     },
     "later": {
@@ -148,6 +153,7 @@ EntryKind: TypeAlias = Literal["file", "folder", "link"]
 
 _AGENT: Final = "an agent"
 _UNKNOWN: Final = "a program of the user"
+_VERSIONS: Final = "mise and asdf"
 WORK_TREES: Final = "worktrees"
 """The folder of an agent in which it keeps work trees: ``.claude/worktrees/fix``. No program
 follows anything there; what a work tree has is followed as in any other."""
@@ -155,8 +161,8 @@ follows anything there; what a work tree has is followed as in any other."""
 
 _HARMLESS_HIDDEN_NAMES = """
     .gitignore .gitkeep .keep .dockerignore .npmignore .eslintignore .prettierignore .ignore
-    .rgignore .editorconfig .prettierrc* .stylelintrc* .markdownlint* .python-version .nvmrc
-    .node-version .ruby-version .github .gitlab .changeset .storybook .cache .tmp .temp .scratch
+    .rgignore .editorconfig .prettierrc* .stylelintrc* .markdownlint*
+    .github .gitlab .changeset .storybook .cache .tmp .temp .scratch
     .pytest_cache .ruff_cache .mypy_cache .next .nuxt .svelte-kit .output .turbo .parcel-cache
     .vitepress .docusaurus .venv .tox .nox .coverage* .yarn .well-known .env.example
     .env.sample .env.template .env.dist .mailmap .git-blame-ignore-revs .all-contributorsrc
@@ -166,6 +172,9 @@ _HARMLESS_HIDDEN_NAMES = """
 """
 _HARMLESS_HIDDEN = tuple(_HARMLESS_HIDDEN_NAMES.split())
 """Hidden files of a project that determine no more than its code does."""
+_VERSION: Final = re.compile(rb"[\w.+@*^~<>=|, -]*(?:/[\w.*-]+)?\r?")
+"""A line of a file of versions that names no folder: ``3.12``, ``lts/iron``, ``>=20 <22``."""
+
 _RUN_BY_NAMES: Final = {
     "make": "makefile gnumakefile *.mk *.mak",
     "gmake": "makefile gnumakefile *.mk",
@@ -395,6 +404,23 @@ def is_only_read(name: str) -> bool:
     """
     found = _PATHS.find((fold_name(name),), _UNASKED)
     return found is not None and found.when == "text"
+
+
+def is_harmless_content(name: str, content: bytes) -> bool:
+    """Whether a followed file of this name with this content makes no program run anything.
+
+    So is a file of versions that gives only versions. With ``path:DIRECTORY`` it puts a folder on
+    the ``PATH`` (mise, ``ToolRequest::new``; asdf, ``toolversions.Parse``), with ``ref:`` it has
+    something built.
+    """
+    found = _PATHS.find((fold_name(name),), {"text"})
+    if found is None or found.who != _VERSIONS:
+        return False
+    lines = (line.partition(b"#")[0].strip() for line in content.split(b"\n"))
+    return all(
+        _VERSION.fullmatch(line) and b".." not in line and not line.startswith((b".", b"~/"))
+        for line in lines
+    )
 
 
 def is_read_at_start(path: Path) -> bool:

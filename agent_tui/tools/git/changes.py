@@ -80,7 +80,8 @@ class GitChanges:
     unstaged do not count; those that git stops ignoring do. Not detected: ignored files, those of
     submodules and other repositories, and names that are not UTF-8. The user's changes while the
     command runs are attributed to the command; those between commands are not, nor is reverting
-    them to the committed state.
+    them to the committed state. A committed file that the user deletes between commands is, if the
+    command changes the folder that held it.
     """
 
     def __init__(
@@ -193,16 +194,26 @@ def _changes(before: Snapshot, after: WorkTree, moved: Sequence[TreeDifference])
 def _was_touched(path: Path, before: Snapshot, *, is_old: bool) -> bool:
     """Whether something happened to `path` after the command began.
 
-    For a file that is gone, or came with a moved folder, the stamp of a parent folder shows it.
+    If it is gone, the stamp of the folder that held it shows it. If it came with a moved folder,
+    that one's does: moving a folder changes its ``ctime``, and not its ``mtime``, which tells it
+    from a folder in which something else changed. The user may have written `path` before.
     """
-    if is_old and os.path.lexists(path):
-        return _has_changed_since(path, before.begun_ns)
-    for place in (path, *path.parents):
-        if _has_changed_since(place, before.begun_ns):
+    begun_ns, top = before.begun_ns, before.tree.root
+    around = [place for place in path.parents if place.is_relative_to(top)]
+    if os.path.lexists(path):
+        if _has_changed_since(path, begun_ns):
             return True
-        if place == before.tree.root:
-            break
-    return False
+        return not is_old and any(_has_moved_since(place, begun_ns) for place in around[:-1])
+    place = next((each for each in around if os.path.lexists(each)), top)
+    return _has_changed_since(place, begun_ns)
+
+
+def _has_moved_since(folder: Path, begun_ns: int) -> bool:
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return status.st_mtime_ns < begun_ns <= status.st_ctime_ns
 
 
 def _has_changed_since(path: Path, begun_ns: int) -> bool:

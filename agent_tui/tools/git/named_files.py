@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.safe_paths import git_entry, is_file, real_path
+from agent_tui.tools.files.python_modules import compiled_name
 from agent_tui.tools.git.places import tops_of, work_trees_of
 from agent_tui.tools.git.settings import NamedKind, find_named_paths
 from agent_tui.tools.git.user_settings import (
@@ -44,8 +45,9 @@ def is_followed(path: Path, home: Path | None) -> bool:
     if users.follows(path):
         return True
     entry = git_entry(path.parent)
+    paths = {path, Path(compiled_name(os.fspath(path)) or path)}
     programs = users.programs_in(() if entry is None else tops_of(entry))
-    if path in map(real_path, programs):
+    if not paths.isdisjoint(map(real_path, programs)):
         return True
     if entry is None:
         return False
@@ -58,7 +60,7 @@ def is_followed(path: Path, home: Path | None) -> bool:
     return any(
         path.parent == place and HOOK_NAME.fullmatch(path.name) is not None
         if kind == "hook" and entry.is_relative_to(place)
-        else path == place or (kind == "hook" and place in path.parents)
+        else place in paths or (kind == "hook" and place in path.parents)
         for place, kind in ((Path(os.path.realpath(each)), kind) for each, kind in named)
     )
 

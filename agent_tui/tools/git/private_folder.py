@@ -55,6 +55,9 @@ _FOR_FILTERS: Final = re.compile(r"lfs\.url|remote\..+\.(?:lfsurl|url)", re.DOTA
 _WHOLE_INDEX: Final = ("core.splitindex", "false")
 """A part of a split index would be written into our folder."""
 
+_MOST_ATTRIBUTE_BYTES: Final = 1_000
+"""Bytes for the name of the attribute and its value."""
+
 _COMMANDS: Final = ("clean", "smudge", "process")
 _USERS: Final = ("system", "global")
 _NO_USERS_SETTINGS: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -112,18 +115,20 @@ async def change_files(
     root: Path,
     environ: Mapping[str, str],
     *words: str,
+    runs_filters: bool = False,
     settings: tuple[str, ...] = (),
     stdin: bytes | None = None,
 ) -> bytes:
     """Have git write files of the work tree `root`, or read them into the repository.
 
-    The filters of the user's own settings run. Returns the output.
+    Returns the output.
 
     Args:
         keeper: Starts git.
         root: The top folder of the work tree.
         environ: The environment of commands here.
         words: The command with its arguments.
+        runs_filters: Whether the filters of the user's own settings run, in the folder `root`.
         settings: ``key=value`` configuration overrides.
         stdin: Its input.
 
@@ -132,7 +137,7 @@ async def change_files(
         GitSilentError: There is no repository, or see `order_git`.
     """
     argv = git_argv(*words, settings=settings, is_in_private_folder=True)
-    async with _private_folder(keeper, root, environ, filters=True) as folder:
+    async with _private_folder(keeper, root, environ, filters=runs_filters) as folder:
         try:
             return await order_git(keeper, argv, root, folder.environ, stdin=stdin)
         except GitRefusedError as error:
@@ -148,11 +153,13 @@ async def stage_files(
     environ: Mapping[str, str],
     names: Collection[str],
     *,
+    runs_filters: bool = False,
     settings: tuple[str, ...] = (),
 ) -> None:
     """Bring the index up to date with the files `names`, as ``git add --all`` does.
 
-    But no git is started in a submodule or another repository, whose commit is what counts.
+    But no git is started in a submodule or another repository, whose commit is what counts. For
+    `runs_filters`, see `change_files`.
 
     Raises:
         GitSilentError: See `change_files`.
@@ -165,7 +172,37 @@ async def stage_files(
         if group:
             lines = b"".join(os.fsencode(name) + b"\0" for name in sorted(group))
             words = ("update-index", *options, "-z", "--stdin")
-            await change_files(keeper, root, environ, *words, settings=settings, stdin=lines)
+            await change_files(
+                keeper,
+                root,
+                environ,
+                *words,
+                runs_filters=runs_filters,
+                settings=settings,
+                stdin=lines,
+            )
+
+
+async def find_filtered(
+    keeper: ProcessKeeper, root: Path, environ: Mapping[str, str], names: Collection[str]
+) -> frozenset[str]:
+    """Those of the files `names` for which attributes of the work tree `root` name a filter.
+
+    Raises:
+        GitSilentError: See `ask_git`.
+    """
+    if not names:
+        return frozenset()
+    lines = b"".join(os.fsencode(name) + b"\0" for name in names)
+    words = ("check-attr", "-z", "--stdin", "filter")
+    most = 2 * len(lines) + _MOST_ATTRIBUTE_BYTES * len(names)
+    answer = await ask_git(keeper, git_argv(*words), root, environ, stdin=lines, most_bytes=most)
+    fields = iter(os.fsdecode(answer).split("\0")[:-1])
+    return frozenset(
+        name
+        for name, _, value in zip(fields, fields, fields, strict=True)
+        if value not in ("unspecified", "unset")
+    )
 
 
 def argv_without_files(

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from agent_tui.safe_paths import real_path
+from agent_tui.tools.files.python_modules import COMPILED, find_compiled
 from agent_tui.tools.git.settings import find_named_paths
 
 _MOST_FILES: Final = 200
@@ -83,7 +84,8 @@ def find_programs(top: Path, names: Iterable[str]) -> Iterator[Path]:
     """The files in the work tree `top` that the `names` in a command may lead to.
 
     Only what runs them knows in which folder that is. So each counts below `top`, and below each
-    folder that another one leads to. Files need not exist.
+    folder that another one leads to. Files need not exist, but compiled modules of Python are only
+    found where they do; for others, see `compiled_name`.
     """
     here = os.fspath(top).rstrip("/")  # as text: pathlib takes ten times as long
     places = dict.fromkeys(place for name in names for place in _places_of(name, here))
@@ -91,6 +93,7 @@ def find_programs(top: Path, names: Iterable[str]) -> Iterator[Path]:
     names = (*names, _MAIN)  # Python runs a folder that holds one
     places |= dict.fromkeys(f"{folder}/{name}" for folder in folders for name in names)
     found = dict.fromkeys(map(os.path.normpath, places))
+    found |= dict.fromkeys(find_compiled(found))
     inside = (place for place in found if place.startswith(f"{here}/"))
     return map(Path, filterfalse(os.path.isdir, inside))
 
@@ -150,11 +153,12 @@ def _words_in(text: str) -> Iterator[str]:
 
 
 def _modules_of(name: str) -> Iterator[str]:
-    """The files that ``python -m name`` runs."""
+    """The files that ``python -m name`` runs; see `compiled_name`."""
     if _MODULE.fullmatch(name):
         path = Path(*name.split("."))
-        yield from (f"{path}.py", f"{path}/__main__.py", f"{path}/__init__.py")
-        yield from (f"{folder}/__init__.py" for folder in list(path.parents)[:-1][:_MOST_FOLDERS])
+        files = [f"{path}", f"{path}/__main__", f"{path}/__init__"]
+        files += (f"{folder}/__init__" for folder in list(path.parents)[:-1][:_MOST_FOLDERS])
+        yield from (f"{file}{end}" for file in files for end in (".py", COMPILED))
 
 
 def user_files(home: Path | None, environ: Mapping[str, str] = MappingProxyType({})) -> list[Path]:

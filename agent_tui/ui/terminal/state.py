@@ -65,7 +65,7 @@ def crash_report(error: BaseException | None) -> Text:
 
 
 def leave_on_signals(app: App[UiOutcome]) -> None:
-    """Leave in order on SIGTERM and SIGHUP.
+    """Leave in order on SIGTERM, SIGHUP and SIGQUIT.
 
     Textual alone would leave mouse reporting, the alternate screen and the keyboard protocol
     switched on, and would wait for ever to write to a terminal that was closed.
@@ -77,7 +77,8 @@ def leave_on_signals(app: App[UiOutcome]) -> None:
             _write_nowhere()
         loop.call_soon_threadsafe(app.exit, UiOutcome(128 + number), 128 + number)
 
-    for number in (signal.SIGTERM, signal.SIGHUP):  # at once: the loop may come too late
+    # At once: the loop may come too late.
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, leave)
 
 

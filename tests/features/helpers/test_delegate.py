@@ -171,10 +171,7 @@ async def test_changes_on_both_sides_are_merged(scene: Scene):
 @pytest.mark.parametrize("safe", ["false", "true"])
 async def test_files_come_over_as_git_would_check_them_out(scene: Scene, safe: str):
     git(scene.top, "config", "core.safecrlf", safe)
-    for of_user in ((), ("--file", str(scene.stage.folder / ".gitconfig"))):
-        git(scene.top, "config", *of_user, "filter.caesar.smudge", "tr a-z b-za")
-        git(scene.top, "config", *of_user, "filter.caesar.clean", "tr b-za a-z")
-    attributes = "* text=auto eol=crlf\n*.txt filter=caesar\n*.png -text\n"
+    attributes = "* text=auto eol=crlf\n*.png -text\n"
     (scene.top / ".gitattributes").write_text(attributes.replace("\n", "\r\n"))
     (scene.top / "code.txt").write_bytes(b"bcd\r\n")
     (scene.top / "greet.py").write_bytes(b"one\r\ntwo\r\nthree\r\nfour\r\nFIVE\r\n")
@@ -207,13 +204,36 @@ async def test_files_come_over_as_git_would_check_them_out(scene: Scene, safe: s
     assert scene.branches() == ["main"]
 
 
+async def test_what_a_filter_converts_stays_where_the_helper_wrote_it_and_no_filter_runs(
+    scene: Scene,
+):
+    users, mark = str(scene.stage.folder / ".gitconfig"), scene.stage.folder / "mark"
+    git(scene.top, "config", "--file", users, "filter.caesar.smudge", f"pwd >> {mark}; cat")
+    git(scene.top, "config", "--file", users, "filter.caesar.clean", f"pwd >> {mark}; tr a-z A-Z")
+    (scene.top / ".gitattributes").write_text("*.txt filter=caesar\n")
+    for name in ("code.txt", "gone.txt"):
+        (scene.top / name).write_text("abc\n")
+    git(scene.top, "add", ".")
+    git(scene.top, "commit", "-qm", "two")
+    (scene.top / "code.txt").write_text("not committed\n")
+    seen = call("h4", "bash", command="cat code.txt > seen.py; rm gone.txt; echo x > new.txt")
+    await scene.play(*LOUDER, (seen,), mode="full", bring=False)
+    assert not mark.exists()
+    (told,) = scene.results
+    place = scene.top.parent / "workspace.worktrees" / scene.branch().replace("/", "-")
+    assert f"(Not on its branch, only in {place}: 1 uncommitted file.)" in told.text
+    assert (place / "new.txt").read_text() == "x\n"
+    files = git(scene.top, "ls-tree", "-r", "--name-only", scene.branch()).split()
+    assert files == [".gitattributes", "code.txt", "greet.py", "mine.py", "new.py", "seen.py"]
+    assert git(scene.top, "show", f"{scene.branch()}:seen.py") == "abc"
+
+
 async def test_no_filter_runs_whose_name_changes_while_a_helper_works(scene: Scene):
     filters = RenamedFilters(scene.top, scene.stage.folder / "bin")
     await scene.play(*LOUDER)
     assert not filters.have_run
     assert filters.calls > 10
-    assert (scene.top / "greet.py").read_text() == "ONE\ntwo\nthree\nfour\nFIVE\n"
-    assert not (scene.top.parent / "workspace.worktrees").exists()
+    assert "Not on its branch" in scene.results[0].text
 
 
 async def test_line_endings_that_git_would_not_check_out_are_no_conflict(scene: Scene):

@@ -1,3 +1,4 @@
+import hashlib
 import os
 import subprocess
 from pathlib import Path
@@ -442,6 +443,43 @@ async def test_a_worktree_that_needs_a_filter_of_the_repository_is_refused(
     (repository / ".git/info").mkdir()
     (repository / ".git/info/attributes").write_text("a.txt filter=x\n")
     with pytest.raises(WorktreeError, match="only filters that your own git settings define"):
-        await trees.create(repository, "fix")
+        await trees.create(repository, "fix", runs_filters=True)
     assert git(repository, "branch", "--format=%(refname:short)") == "main"
     assert not trees.path_of(repository, "fix").exists()
+
+
+async def test_no_filter_of_the_user_runs_where_commands_wrote(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    settings, mark = tmp_path / "gitconfig", tmp_path / "mark"
+    settings.write_text(f'[filter "x"]\n\tclean = pwd >> {mark}; cat\n\tsmudge = cat\n')
+    monkeypatch.setitem(ENVIRON, "GIT_CONFIG_GLOBAL", str(settings))
+    trees = Worktrees(KEEPER, ENVIRON, WorktreeRecords(tmp_path / "data"))
+    (repository / ".git/info").mkdir()
+    (repository / ".git/info/attributes").write_text("*.txt filter=x\n")
+    worktree, lock = await trees.create(repository, "fix", runs_filters=True)
+    lock.release()
+    mark.unlink(missing_ok=True)
+    (worktree.path / "a.txt").write_text("two\n")
+    assert (await trees.take_away(worktree)).uncommitted == 1
+    (worktree.path / "a.txt").write_text("one\n")
+    assert not (await trees.take_away(worktree)).is_any
+    assert not mark.exists()
+
+
+async def test_a_large_file_is_no_work_unless_its_content_has_changed(
+    repository: Path, trees: Worktrees
+):
+    content = b"large\n"
+    digest = hashlib.sha256(content).hexdigest()
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize 6\n"
+    (repository / ".gitattributes").write_text("*.bin filter=lfs diff=lfs merge=lfs -text\n")
+    (repository / "a.bin").write_text(pointer)
+    git(repository, "add", ".")
+    git(repository, "commit", "-qm", "large")
+    worktree = await made(trees, repository)
+    (worktree.path / "a.bin").write_bytes(b"LARGE\n")
+    assert (await trees.take_away(worktree)).uncommitted == 1
+    (worktree.path / "a.bin").write_bytes(content)
+    assert not (await trees.take_away(worktree)).is_any
+    assert not worktree.path.exists()

@@ -20,7 +20,7 @@ def test_ctrl_c_ends_the_reading_and_otherwise_only_stops_what_runs():
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
 def test_being_told_to_end_closes_what_is_open(number):
     with Interrupts(lambda: None).handle_signals(), pytest.raises(SystemExit) as ended:
         signal.raise_signal(number)

@@ -179,7 +179,10 @@ def test_a_message_may_leave_its_role_out_and_further_fields_are_passed_over():
 
 
 @pytest.mark.thorough
-def test_a_program_is_talked_with_over_a_pipe_and_ends_by_a_signal(tmp_path: Path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
+def test_a_program_is_talked_with_over_a_pipe_and_ends_by_a_signal(
+    tmp_path: Path, number: signal.Signals
+):
     options = ("--input-format", "stream-json", "--output-format", "stream-json")
     environ = {**os.environ, "AGENT_TUI_HOME": str(tmp_path / "home")}
     with subprocess.Popen(
@@ -196,7 +199,7 @@ def test_a_program_is_talked_with_over_a_pipe_and_ends_by_a_signal(tmp_path: Pat
             program.stdin.flush()
             kinds = iter(str(json.loads(line)["type"]) for line in program.stdout)
             assert "result" in kinds  # reads on until it comes
-        program.send_signal(signal.SIGTERM)
+        program.send_signal(number)
         assert program.wait() == ExitCode.INTERRUPTED
 
 

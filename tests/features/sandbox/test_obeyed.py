@@ -9,6 +9,7 @@ from agent_tui.tools.files.obeyed import (
     TABLE,
     EntryKind,
     When,
+    is_harmless_content,
     is_only_read,
     who_obeys,
     who_obeys_entry,
@@ -123,41 +124,6 @@ def test_what_somebody_outside_obeys_unasked(path: str, who: str):
     assert who_obeys_entry(f"/work/{place.parent}", place.name) == who
 
 
-_MISE = (
-    "mise.toml mise.local.toml .mise.toml .mise.local.toml mise/config.toml mise/config.local.toml "
-    ".mise/config.toml .mise/conf.d/x.toml .config/mise.toml .config/mise.local.toml "
-    ".config/mise/config.toml .config/mise/conf.d/x.toml .config/mise/mise.local.toml "
-    "mise.ci.toml .mise.ci.local.toml mise/config.ci.toml .config/mise.ci.local.toml .miserc.toml"
-)
-
-
-@each_row(
-    ("source", "names"),
-    [
-        ("IRB 1.15, lib/irb/init.rb", ".irbrc irbrc _irbrc $irbrc"),
-        ("IRB 1.4, lib/irb/init.rb", ".config/irb/irbrc .irbrc irb.rc _irbrc $irbrc"),
-        ("Pry, lib/pry/pry_class.rb", ".pryrc"),
-        ("Byebug, lib/byebug/core.rb", ".byebugrc"),
-        ("Python, Lib/pdb.py; pdb++, pdbpp.py", ".pdbrc .pdbrc.py"),
-        ("GDB, gdbinit(5)", ".gdbinit"),
-        ("LLDB, lldb(1)", ".lldbinit"),
-        ("R, ?Startup", ".Rprofile .Renviron .RData"),
-        ("mise, src/config/mod.rs", _MISE),
-        ("asdf and mise", ".tool-versions"),
-        ("direnv(1)", ".envrc"),
-        ("Hermit, docs/usage/envars", "bin/hermit.hcl"),
-        (
-            "Qt Creator, github/gitignore/Qt.gitignore",
-            "x.pro.user x.pro.user.4.8-pre1 x.qbs.user x.qmlproject.user x.creator.user "
-            "CMakeLists.txt.user CMakeLists.txt.user.10.0 .qtcreator/x.user meson.build.user",
-        ),
-    ],
-)
-def test_each_name_counts_that_a_program_reads_in_the_current_folder(source: str, names: str):
-    missed = [name for name in names.split() if not who_obeys(Path(name), is_unasked=True)]
-    assert not missed, source
-
-
 @each_row("name", ["src/x.user.ts", "users", "user", "irb/readme", "docs/hermit.hcl"])
 def test_a_name_that_only_resembles_one_does_not_count(name: str):
     assert not who_obeys(Path(name), is_unasked=True)
@@ -166,12 +132,25 @@ def test_a_name_that_only_resembles_one_does_not_count(name: str):
 @each_row(
     ("program", "names"),
     [
-        ("irb: lib/irb/init.rb", ".irbrc irbrc _irbrc $irbrc irb.rc"),
+        ("irb 1.15: lib/irb/init.rb", ".irbrc irbrc _irbrc $irbrc"),
+        ("irb 1.4: lib/irb/init.rb", ".config/irb/irbrc .irbrc irb.rc _irbrc $irbrc"),
         ("pry: lib/pry/pry_class.rb", ".pryrc"),
-        ("pdb: Lib/pdb.py", ".pdbrc"),
-        ("gdb: gdbinit(5)", ".gdbinit"),
+        ("byebug: lib/byebug/core.rb", ".byebugrc"),
+        ("pdb: Lib/pdb.py; pdb++: pdbpp.py", ".pdbrc .pdbrc.py"),
+        ("gdb: gdbinit(5); lldb: lldb(1)", ".gdbinit .lldbinit"),
         ("R: help(Startup)", ".Renviron .Rprofile .RData"),
+        ("ROOT: root(1), TRint::ExecLogon", ".rootrc .rootlogon.C rootlogon.C"),
         ("Octave: interpreter.cc; MATLAB: help startup, finish", ".octaverc startup.m finish.m"),
+        ("ycmd: extra_conf_store.py", ".ycm_extra_conf.py __pycache__/.ycm_extra_conf.x.pyc"),
+        ("jedi 0.20: api/project.py, Project.load", ".jedi/project.json"),
+        ("vim-startify: startify_session_autoload", "Session.vim"),
+        ("Joyride: lifecycle.cljs", ".joyride/scripts/workspace_activate.cljs .joyride/src/a.cljs"),
+        ("mcphub.nvim: config.lua, look_for", ".mcphub/servers.json .vscode/mcp.json"),
+        (
+            "Qt Creator: github/gitignore/Qt.gitignore",
+            "x.pro.user x.pro.user.4.8-pre1 x.qbs.user x.qmlproject.user x.creator.user"
+            " CMakeLists.txt.user CMakeLists.txt.user.10.0 .qtcreator/x.user meson.build.user",
+        ),
         (
             "mise: src/config/mod.rs, LOCAL_CONFIG_FILENAMES",
             ".tool-versions .config/mise/conf.d/x.toml .config/mise/config.toml"
@@ -179,7 +158,12 @@ def test_a_name_that_only_resembles_one_does_not_count(name: str):
             " .rtx.toml mise.toml .mise.toml .config/mise/config.local.toml"
             " .config/mise/mise.local.toml .config/mise.local.toml .mise/config.local.toml"
             " mise/config.local.toml .rtx.local.toml mise.local.toml .mise.local.toml"
-            " .config/mise.x.local.toml mise.x.local.toml .mise.x.toml",
+            " .config/mise.x.local.toml mise.x.local.toml .mise.x.toml .mise/conf.d/x.toml"
+            " mise.x.toml .mise.x.local.toml mise/config.x.toml .miserc.toml",
+        ),
+        (
+            "mise: registry, idiomatic_files; asdf: list-legacy-filenames",
+            ".python-version .python-versions .ruby-version .node-version .nvmrc .go-version",
         ),
         (
             "rvm: scripts/functions/rvmrc_project",
@@ -187,6 +171,15 @@ def test_a_name_that_only_resembles_one_does_not_count(name: str):
         ),
         ("nodenv-vars: bin/nodenv-vars", ".nodenv-vars"),
         ("direnv: direnv(1)", ".envrc"),
+        ("autoenv: README, AUTOENV_ENV_LEAVE_FILENAME", ".autoenv .autoenv.leave"),
+        ("tmux-sessionizer: hydrate", ".tmux-sessionizer"),
+        ("Hermit: docs/usage/envars", "bin/hermit.hcl"),
+        (
+            "hk: src/config.rs, project_config_search_paths, apply_hkrc",
+            "hk.local.pkl .config/hk.local.pkl hk.pkl .config/hk.pkl hk.toml hk.yaml hk.yml"
+            " hk.json .hkrc.pkl",
+        ),
+        ("rusty-hook: src/config.rs, CONFIG_FILE_NAMES", ".rusty-hook.toml rusty-hook.toml"),
         ("npm, yarn, pnpm: their manuals", ".npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs pnpmfile.js"),
         ("bun: its manual", "bunfig.toml"),
     ],
@@ -199,7 +192,40 @@ def test_each_name_that_a_program_reads_in_a_folder_is_listed(program: str, name
         folders = [(f"sub/{'/'.join(around[:end])}", each) for end, each in enumerate(around)]
         found = any(who_obeys_entry(at, each, "folder") for at, each in folders)
         found = found or bool(who_obeys_entry(f"sub/{'/'.join(around)}", last))
-        assert found != last.startswith(later), name
+        is_unasked = not last.startswith(later)
+        assert found == is_unasked, name
+        assert bool(who_obeys(Path(name), is_unasked=True)) == is_unasked, name
+
+
+@each_row(
+    ("name", "content", "is_harmless"),
+    [
+        (".python-version", "3.12\n", True),
+        (".python-version", "# mine\n3.12.1\n3.11-dev\r\n\n", True),
+        (".python-version", "cpython-3.12.3-linux-x86_64-gnu", True),
+        (".nvmrc", "lts/iron\n", True),
+        (".nvmrc", "lts/*\n", True),
+        (".node-version", ">=20 <22 || ^24\n", True),
+        (".ruby-version", "ruby-3.3.0@gems\n", True),
+        (".python-version", "", True),
+        (".python-version", "path:./evil\n", False),
+        (".python-version", "3.12\n path:evil", False),
+        (".python-version", "../../evil", False),
+        (".python-version", "./evil", False),
+        (".python-version", "a/../b", False),
+        (".python-version", "/tmp/evil", False),
+        (".python-version", "~/evil", False),
+        (".nvmrc", "ref:evil", False),
+        (".nvmrc", "$(evil)", False),
+        (".nvmrc", "a/b/c", False),
+        (".envrc", "3.12\n", False),
+        ("AGENTS.md", "", False),
+    ],
+)
+def test_only_a_file_of_versions_is_harmless_by_its_content(
+    name: str, content: str, is_harmless: bool
+):
+    assert is_harmless_content(name, content.encode()) == is_harmless
 
 
 @each_row(

@@ -160,3 +160,38 @@ def test_a_repository_is_found_by_each_name_that_some_file_system_takes_for_git(
     for entry in entries:
         entry.mkdir(parents=True)
     assert sorted(ProjectWalk([tmp_path]).look().gits) == entries
+
+
+@pytest.mark.parametrize(
+    ("links", "held"),
+    [
+        ({"docs": "CACHE/x"}, {"docs"}),
+        ({"docs": "CACHE/none/y"}, {"docs"}),
+        ({"docs": "CACHE/out/doc"}, {"docs"}),
+        ({"docs": "CACHE/back/src"}, {"docs"}),
+        ({"docs": "CACHE/x/../../src"}, {"docs"}),
+        ({"a": "b", "b": "CACHE/out"}, {"b"}),
+        ({"a": "CACHE/back/b", "b": "src"}, {"a"}),
+        ({"docs": "OUT/doc", "a": "src"}, set()),
+    ],
+)
+def test_a_link_is_a_way_if_any_step_lies_where_nobody_looks(
+    tmp_path: Path, links: dict[str, str], held: set[str]
+):
+    project, cache, out = (tmp_path / name for name in ("project", "cache", "out"))
+    _make(tmp_path, "project/src/f", "cache/x/f", "out/doc/f")
+    (cache / "out").symlink_to(out)
+    (cache / "back").symlink_to(project)
+    walk = ProjectWalk([project], unchecked=[f"{cache}/"])
+    walk.look()
+    for name, aim in links.items():
+        aim = aim.replace("CACHE", str(cache)).replace("OUT", str(out))
+        (project / name).symlink_to(aim)
+    assert _names(project, walk.look().ways) == held
+
+
+def test_the_bytecode_of_a_followed_file_is_followed_but_not_that_of_packages(tmp_path: Path):
+    conf = "__pycache__/.ycm_extra_conf.cpython-311.pyc"
+    _make(tmp_path, conf, f"a/{conf}", f"venv/{conf}", "__pycache__/b.cpython-311.pyc")
+    found = ProjectWalk([tmp_path]).look().obeyed
+    assert _names(tmp_path, list(found)) == {conf, f"a/{conf}"}

@@ -190,6 +190,46 @@ async def test_a_file_tool_writes_unasked_only_the_temporary_files_of_commands(
     await sandbox.close_walls()
 
 
+@pytest.mark.parametrize(
+    "backend",
+    [
+        pytest.param("bubblewrap", marks=needs_bwrap),
+        pytest.param("landlock", marks=needs_landlock),
+    ],
+)
+async def test_file_tools_read_unasked_what_commands_have_and_files_in_tmp(
+    context: ToolContext, tmp_path: Path, outside: Path, backend: str
+) -> None:
+    programs = os.defpath if backend == "bubblewrap" else str(tmp_path)
+    sandbox = make_sandbox(tmp_path, environ={"PATH": programs})
+    engine = PermissionEngine(
+        mode="accept-edits",
+        rules=PermissionSettings(),
+        workspace=context.cwd,
+        project_rules_file=tmp_path / "permissions.toml",
+    )
+    engine.work_in((), view_of_commands(sandbox, context.cwd))
+    inside, *_ = map(str, sandbox.temporary_folders(context.cwd) or ())
+    await call("write", context, sandbox, path=f"{inside}/mine", content="x\n")
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="scratch-test-") as hidden:
+        file = Path(hidden, "notes")
+        file.write_text("outside\n")
+        found = {
+            path: engine.judge(name, prepared(name, context, sandbox, path=path, **more).intent)
+            for name, path, more in (
+                ("read", f"{inside}/mine", {}),
+                ("read", str(outside), {}),
+                ("read", str(file), {}),
+                ("ls", hidden, {}),
+                ("grep", f"{hidden}/", {"pattern": "x"}),
+            )
+        }
+        decided = [verdict.decision for verdict in found.values()]
+        assert decided == ["allow", "allow", "ask", "ask", "ask"]
+        assert engine.search_filter(Path("/var"))(file)
+    await sandbox.close_walls()
+
+
 @needs_bwrap
 async def test_at_the_end_it_is_gone(context: ToolContext, sandbox: Sandbox) -> None:
     await call("write", context, sandbox, path="/tmp/a.py", content="x\n")

@@ -19,7 +19,7 @@ from agent_tui.features.sandbox.beneath import remove_folder
 from agent_tui.features.sandbox.change_judge import why_decide
 from agent_tui.features.sandbox.command_run import describe_held
 from agent_tui.features.sandbox.git_repository import GitRepository
-from agent_tui.features.sandbox.held import HeldStore
+from agent_tui.features.sandbox.held import HeldStore, describe_waiting
 from agent_tui.features.sandbox.project_walk import ProjectWalk, WalkFindings
 from agent_tui.file_locks import lock_descriptor
 from agent_tui.tools.git.named_files import is_followed
@@ -1487,6 +1487,17 @@ async def test_hooks_are_held_wherever_the_persons_settings_lead(
         ("git config --global filter.nb.clean 'python3 -m nbstripout'", "nbstripout.py", True),
         ("git config filter.nb.clean '\"/usr/bin/python3\" -mtools.nb'", "tools/nb.py", True),
         ("git config filter.nb.clean 'python3 -m tools.nb'", "tools/nb/__main__.py", True),
+        ("git config --global filter.nb.clean 'python3 -m nb'", "nb.pyc", True),
+        ("git config --global filter.nb.clean 'python3 -m nb'", "nb.so", True),
+        ("git config --global filter.nb.clean 'python3 -m nb'", "nb.abi3.so", True),
+        ("git config filter.nb.clean 'python3 -m nb'", "nb.cpython-39-x86_64-linux-gnu.so", True),
+        ("git config filter.nb.clean 'python3 -m nb'", "__pycache__/nb.cpython-314.pyc", True),
+        ("git config filter.nb.clean 'python3 -m nb'", "__pycache__/nb.pypy310.opt-1.pyc", True),
+        ("git config filter.nb.clean 'python3 -m nb'", "nb/__pycache__/__init__.x.pyc", True),
+        ("git config filter.nb.clean 'python3 -m nb'", "nb/__main__.pyc", True),
+        ("git config filter.nb.clean 'python3 -m tools.nb'", "tools/__init__.pyc", True),
+        ("git config filter.nb.clean 'python3 -m nb'", "__pycache__/nbx.cpython-311.pyc", False),
+        ("git config filter.nb.clean 'python3 nb.py'", "__pycache__/nb.cpython-311.pyc", False),
         ("git config filter.nb.clean 'PYTHONPATH=tools python3 -m nb'", "tools/nb.py", True),
         (
             """git config filter.nb.clean 'python3 "$SRC/proj/tools/clean.py"'""",
@@ -1528,6 +1539,45 @@ async def test_programs_of_the_project_that_the_persons_settings_have_git_run_ar
     assert path.exists() == (not (is_new and is_held))
     if not is_new:
         assert path.read_text() == ("mine\n" if is_held else "evil\n")
+
+
+async def test_what_nobody_decided_on_is_asked_about_in_the_next_session(
+    open_place: WatchedFolder,
+):
+    place, store = open_place, open_place.own / "held"
+    settled = await place.run("mkdir a; echo x > a/.mcp.json; echo y > .pdbrc; echo z > .envrc")
+    refused, *others = sorted(settled.held, key=lambda held: held.path)
+    await place.watch.decide(refused, False)
+    other = place.watch_again()
+    await other.note()
+    assert (await other.hold()).held == ()  # its program still asks
+    assert describe_waiting(store) == ""
+    await place.watch.close()
+    assert all(str(held.aside) in describe_waiting(store) for held in others)
+    assert str(refused.aside) not in describe_waiting(store)
+    place.watch = place.watch_again()
+    again = (await place.run("true")).held
+    assert {(held.path, held.who, held.diff) for held in again} == {
+        (held.path, held.who, held.diff) for held in others
+    }
+    for held in again:
+        await place.watch.decide(held, held.path.name == ".mcp.json")
+    assert place.text("a/.mcp.json") == "x\n"
+    await place.watch.close()
+    assert describe_waiting(store) == ""
+    place.watch = place.watch_again()
+    assert (await place.run("true")).held == ()
+
+
+async def test_a_file_of_versions_is_held_only_if_it_names_a_folder(place: WatchedFolder):
+    place.outside("git init -q; echo 3.11 > .python-version; echo 20 > .nvmrc")
+    settled = await place.run("echo 3.12 > .python-version; rm .nvmrc; echo 1.2 > .go-version")
+    assert place.held(settled) == {}
+    settled = await place.run("echo path:x | tee .python-version .nvmrc; ln -s a .ruby-version")
+    held = {".python-version", ".nvmrc", ".ruby-version"}
+    assert place.held(settled) == dict.fromkeys(held, "mise and asdf obeys it")
+    assert place.text(".python-version") == "3.12\n"
+    assert (place.text(".go-version"), (place.root / ".nvmrc").exists()) == ("1.2\n", False)
 
 
 async def test_folders_named_like_other_words_of_a_command_do_not_hide_its_program(tmp_path: Path):

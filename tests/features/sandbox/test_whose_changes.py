@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import ToolError
+from agent_tui.features.sandbox.approved_state import APPROVED, describe_asked
 from agent_tui.features.sandbox.folder_copies import FolderCopies
 from agent_tui.features.sandbox.known_versions import KnownVersions
 from tests.support.sandbox import needs_bwrap
@@ -178,6 +179,21 @@ async def test_what_changes_while_another_program_has_a_command_is_held(
     open_place.inside("echo 1 > .envrc")
     (held,) = await open_place.watch_again().recover()
     assert not held.is_in_place
+
+
+async def test_the_next_session_says_what_is_still_in_question(open_place: WatchedFolder):
+    state = open_place.own / APPROVED
+    assert describe_asked(state) == ""
+    await _begin_job(open_place)
+    open_place.outside("echo 1 > .envrc")
+    (held,) = (await open_place.run("true")).held
+    assert held.is_in_place
+    await open_place.watch.close()
+    assert f"in another session: {open_place.root}/.envrc." in describe_asked(state)
+    open_place.watch = open_place.watch_again()
+    (held,) = (await open_place.run("true")).held
+    await open_place.watch.decide(held, True)
+    assert describe_asked(state) == ""
 
 
 _WITHDRAWALS = [
