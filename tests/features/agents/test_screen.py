@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from agent_tui.headless.printer import print_command
 from textual.widgets import Static
 
 from agent_tui.agent.part import Part
 from agent_tui.features.agents.screen import AgentsScreen
+from agent_tui.features.print.printer import print_command
 from agent_tui.features.review.part import ReviewPart
 from agent_tui.features.review.screen import ReviewScreen
 from agent_tui.messages import Message

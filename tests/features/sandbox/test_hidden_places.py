@@ -321,7 +321,7 @@ async def test_relative_paths_and_each_of_several_are_named(
 def test_nothing_that_others_may_change_is_shown(tmp_path: Path, backend: Backend):
     if backend == "landlock":
         pytest.skip("it is the same for all")
-    view = HomeView((tmp_path,))
+    view = HomeView(frozenset((tmp_path,)))
     for name, mode in (("mine", 0o755), ("group", 0o775), ("everybody", 0o777)):
         (tmp_path / name).mkdir()
         (tmp_path / name).chmod(mode)
