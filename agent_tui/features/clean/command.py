@@ -15,9 +15,15 @@ from agent_tui.cli.settings import add_session_dir, read_settings, session_root
 from agent_tui.commands.core.short_words import count_text, short_path, size_text
 from agent_tui.commands.sessions import listed_title
 from agent_tui.errors import AgentTuiError, UsageError
-from agent_tui.features.clean.inventory import SESSIONS, StoredItem, list_stored
+from agent_tui.features.clean.inventory import (
+    SESSIONS,
+    StoredItem,
+    is_part,
+    list_stored,
+    removable_kinds,
+)
 from agent_tui.features.clean.old_sessions import days_of, old_sessions
-from agent_tui.features.clean.removal import remove, user_of
+from agent_tui.features.clean.removal import remove, running_programs, user_of
 from agent_tui.messages import JsonObject
 from agent_tui.safe_paths import show_name
 from agent_tui.safe_text import printable_line
@@ -84,9 +90,10 @@ def run_command(argv: Sequence[str]) -> int:
         _print_list(items, is_json=arguments.is_json)
         return 0
     plan = _plan(kinds, items, store, days)
-    if not plan.items and not plan.sessions:
+    is_empty = not plan.items and not plan.sessions
+    if is_empty and not plan.kept:
         complain("Nothing to remove.")
-    elif not arguments.is_sure and not _agrees(plan):
+    if not is_empty and not arguments.is_sure and not _agrees(plan):
         print("Nothing removed.", file=sys.stderr)
         return 1
     return _report(_carry_out(plan, store), is_json=arguments.is_json)
@@ -125,21 +132,20 @@ def _plan(
     Raises:
         UsageError: There is no such kind, or it is removed in another way.
     """
-    running = store.running()
     chosen: list[StoredItem] = []
-    for kind in kinds:
+    for kind in filter(lambda kind: kind != SESSIONS, kinds):
         named = [item for item in items if item.has_kind(kind)]
-        if not named and kind != SESSIONS:
-            known = ", ".join(sorted({item.kind for item in items if not item.removal}))
-            raise UsageError(f"There is nothing of the kind {kind!r}.", f"Kinds: {known}.")
         removable = [item for item in named if not item.removal]
-        if kind != SESSIONS and not removable:
-            raise UsageError(f"{kind} is not removed by agent-tui clean.", named[0].removal)
+        known = removable_kinds()
+        if not removable and not any(is_part(one, kind) for one in known):
+            if named:
+                raise UsageError(f"agent-tui clean does not remove {kind}.", named[0].removal)
+            raise UsageError(f"There is no kind {kind!r}.", f"Kinds: {', '.join(sorted(known))}.")
         chosen += (item for item in removable if item not in chosen)
     kept = {item.place: why for item in chosen if (why := _why_kept(item, store))}
     old: list[SessionSummary] = []
     if days is not None:
-        old = old_sessions(store.list(), days, datetime.now(UTC), running)
+        old = old_sessions(store.list(), days, datetime.now(UTC), store.running())
     free = tuple(item for item in chosen if item.place not in kept)
     return _Plan(free, tuple(old), days or 0, tuple(kept.items()))
 
@@ -151,10 +157,10 @@ def _why_kept(item: StoredItem, store: SessionStore) -> str:
         return "another file system is mounted in it"
     if user := user_of(item.path):
         return f"{user} uses it"
-    running = store.running()
-    if running and item.path.parent != store.root:
-        pids = ", ".join(str(found.pid) for found in running.values())
-        return f"agent-tui is running (pid {pids}) and may use it"
+    pids = {*running_programs(), *(found.pid for found in store.running().values())}
+    if pids and item.path.parent != store.root:
+        shown = ", ".join(map(str, sorted(pids)))
+        return f"agent-tui is running (pid {shown}) and may use it"
     return ""
 
 

@@ -13,6 +13,7 @@ from agent_tui.safe_paths import is_folder, is_link, real_path
 from agent_tui.sessions.store import TRASH
 
 SESSIONS: Final = "sessions"
+LOG: Final = "log"
 _LOCK: Final = ".lock"
 _BLOCK_BYTES: Final = 512
 """The unit of ``st_blocks``, whatever the file system's own blocks are."""
@@ -66,8 +67,18 @@ class StoredItem:
     removal: str = ""
 
     def has_kind(self, kind: str) -> bool:
-        """Whether `kind` names this item: ``caches`` names ``caches/packages``, too."""
-        return self.kind == kind or self.kind.startswith(f"{kind}/")
+        """Whether `kind` names this item; see `is_part`."""
+        return is_part(self.kind, kind)
+
+
+def is_part(kind: str, whole: str) -> bool:
+    """Whether `whole` names `kind`: ``caches`` names ``caches/packages``, too."""
+    return kind == whole or kind.startswith(f"{whole}/")
+
+
+def removable_kinds() -> frozenset[str]:
+    """The kinds that the program can store and remove, whether there is anything of them or not."""
+    return frozenset({TRASH, LOG, *map(_cache_kind, paths.CACHES), *map(_data_kind, _stores())})
 
 
 def list_stored(sessions: Path) -> list[StoredItem]:
@@ -133,7 +144,7 @@ def _session_items(root: Path) -> Iterator[StoredItem]:
         trash = root / TRASH
         if os.path.lexists(trash):
             loss = "sessions that you deleted; cannot be made again"
-            yield _item("trash", trash, loss)
+            yield _item(TRASH, trash, loss)
 
 
 def _data_items(sessions: Path) -> Iterator[StoredItem]:
@@ -147,20 +158,20 @@ def _data_items(sessions: Path) -> Iterator[StoredItem]:
         if any(other.is_relative_to(path) for other in others) or name not in losses:
             yield _unknown("data", path)
         else:
-            yield _item(name.removesuffix(".json").replace("_", "-"), path, losses[name])
+            yield _item(_data_kind(name), path, losses[name])
 
 
 def _cache_items() -> Iterator[StoredItem]:
     for path in _children(paths.user_cache_dir()):
         loss = paths.CACHES.get(path.name)
-        kind = f"caches/{path.name}"
+        kind = _cache_kind(path.name)
         yield _item(kind, path, loss) if loss else _unknown(kind, path)
 
 
 def _log_items() -> Iterator[StoredItem]:
     folder = paths.log_file().parent
     if os.path.lexists(folder):
-        yield _item("log", folder, "messages about faults; not needed")
+        yield _item(LOG, folder, "messages about faults; not needed")
 
 
 def _config_items() -> Iterator[StoredItem]:
@@ -186,6 +197,14 @@ def _stores() -> Mapping[str, str]:
     for feature in own_features():
         losses |= feature.stores
     return losses
+
+
+def _data_kind(name: str) -> str:
+    return name.removesuffix(".json").replace("_", "-")
+
+
+def _cache_kind(name: str) -> str:
+    return f"caches/{name}"
 
 
 def _item(kind: str, path: Path, loss: str) -> StoredItem:

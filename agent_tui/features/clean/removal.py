@@ -9,9 +9,42 @@ from pathlib import Path
 from typing import Final
 
 from agent_tui.file_locks import read_holder
+from agent_tui.installation import COMMAND
+from agent_tui.paths import FOLDER_VARIABLES
 from agent_tui.safe_paths import is_link
 
 _PROCESSES: Final = Path("/proc")
+_PLACES: Final = frozenset(
+    {"HOME", *(f"XDG_{name}_HOME" for name in ("CONFIG", "DATA", "CACHE", "STATE"))}
+    | set(FOLDER_VARIABLES)
+)
+"""The variables that say where the program's folders are."""
+
+
+def running_programs() -> list[int]:
+    """The processes of other runs of agent-tui with the same folders, as far as the system tells.
+
+    One that has no session yet holds no lock, but it may use all folders.
+    """
+    own = {name: os.environ[name] for name in _PLACES if name in os.environ}
+    return [int(one.name) for one in _processes() if _is_program(one) and _places(one) == own]
+
+
+def _is_program(process: Path) -> bool:
+    words = _texts(process / "cmdline")
+    return COMMAND in map(os.path.basename, words[:2]) or words[1:3] == ["-m", "agent_tui"]
+
+
+def _places(process: Path) -> dict[str, str]:
+    pairs = (text.partition("=") for text in _texts(process / "environ"))
+    return {name: value for name, _, value in pairs if name in _PLACES}
+
+
+def _texts(file: Path) -> list[str]:
+    try:
+        return os.fsdecode(file.read_bytes()).rstrip("\0").split("\0")
+    except OSError:
+        return []
 
 
 def user_of(path: Path) -> str:
