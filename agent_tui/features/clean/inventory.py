@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from agent_tui import paths
+from agent_tui.cli.stored import CACHES, STORES
 from agent_tui.feature import StoredElsewhere, load_object, own_features
 from agent_tui.safe_paths import is_folder, is_link, real_path
 from agent_tui.sessions.store import TRASH
@@ -78,7 +79,7 @@ def is_part(kind: str, whole: str) -> bool:
 
 def removable_kinds() -> frozenset[str]:
     """The kinds that the program can store and remove, whether there is anything of them or not."""
-    return frozenset({TRASH, LOG, *map(_cache_kind, paths.CACHES), *map(_data_kind, _stores())})
+    return frozenset({TRASH, LOG, *map(_cache_kind, CACHES), *map(_data_kind, _stores())})
 
 
 def list_stored(sessions: Path) -> list[StoredItem]:
@@ -163,7 +164,7 @@ def _data_items(sessions: Path) -> Iterator[StoredItem]:
 
 def _cache_items() -> Iterator[StoredItem]:
     for path in _children(paths.user_cache_dir()):
-        loss = paths.CACHES.get(path.name)
+        loss = CACHES.get(path.name)
         kind = _cache_kind(path.name)
         yield _item(kind, path, loss) if loss else _unknown(kind, path)
 
@@ -193,7 +194,7 @@ def _items_elsewhere() -> Iterator[StoredItem]:
 
 def _stores() -> Mapping[str, str]:
     """What removing each file and folder of the data folder loses, by its name there."""
-    losses = dict(paths.STORES)
+    losses = dict(STORES)
     for feature in own_features():
         losses |= feature.stores
     return losses

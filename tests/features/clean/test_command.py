@@ -11,6 +11,7 @@ import pytest
 from agent_tui.errors import UsageError
 from agent_tui.features.clean import command
 from agent_tui.features.clean.command import run_command
+from agent_tui.features.clean.inventory import StoredItem, Usage
 from agent_tui.features.clean.old_sessions import days_of, old_sessions
 from agent_tui.features.clean.removal import remove, running_programs, user_of
 from agent_tui.file_locks import FileLock
@@ -219,6 +220,16 @@ def test_other_runs_are_those_with_the_same_folders(tmp_path: Path, monkeypatch)
             assert (process.pid in running_programs()) == is_ours
             process.communicate(b"\n")
     assert os.getpid() not in running_programs()
+
+
+def test_a_folder_with_another_file_system_in_it_stays(home: Path, monkeypatch, capsys):
+    file = write(home / "cache/outputs/a")
+    usage = Usage(has_mounts=True)
+    item = StoredItem("caches/outputs", str(file.parent), file.parent, usage, "")
+    monkeypatch.setattr(command, "list_stored", lambda _: [item])
+    assert run_command(["caches", "--yes"]) == 1
+    assert "another file system is mounted in it" in capsys.readouterr().err
+    assert file.exists()
 
 
 def test_links_are_removed_and_what_they_lead_to_stays(home: Path, tmp_path: Path):

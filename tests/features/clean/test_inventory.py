@@ -6,6 +6,7 @@ from typing import get_args
 import agent_tui
 from agent_tui import paths
 from agent_tui.cli.folders import worktree_records
+from agent_tui.cli.stored import CACHES, STORES
 from agent_tui.feature import own_features
 from agent_tui.features.clean.inventory import StoredItem, list_stored, measure
 from agent_tui.features.sharing.choice import Choice, ChoiceFile, PushedState
@@ -27,13 +28,13 @@ def listed() -> dict[str, StoredItem]:
 def test_whoever_stores_something_in_the_data_folder_says_what_its_loss_means():
     sources = Path(agent_tui.__file__).parent.rglob("*.py")
     named = {name for file in sources for name in _NAMED_BY_A_RUN.findall(file.read_text("utf-8"))}
-    explained = {*paths.STORES, *(name for one in own_features() for name in one.stores)}
+    explained = {*STORES, *(name for one in own_features() for name in one.stores)}
     assert len(named) > 10
     assert named - {"sessions"} <= explained
 
 
 def test_each_cache_says_what_its_loss_means():
-    assert set(paths.CACHES) == {*get_args(paths.CacheName), "demo"}
+    assert set(CACHES) == {*get_args(paths.CacheName), "demo"}
 
 
 def test_nothing_is_listed_and_nothing_made_in_an_empty_home(home: Path):
