@@ -111,10 +111,12 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Result:
+    """What was removed, among it `moved` sessions that are in the trash, and what stays."""
+
     removed: tuple[str, ...]
     freed_bytes: int
     kept: tuple[tuple[str, str], ...]
-    trash: Path | None = None
+    moved: int
 
 
 def _days(text: str) -> int:
@@ -195,6 +197,9 @@ def _carry_out(plan: _Plan, store: SessionStore) -> _Result:
     kept, freed = list(plan.kept), 0
     for item in plan.items:
         assert item.path is not None
+        if why := _why_kept(item, store):  # since the question
+            kept.append((item.place, why))
+            continue
         try:
             remove(item.path)
         except OSError as error:
@@ -202,15 +207,15 @@ def _carry_out(plan: _Plan, store: SessionStore) -> _Result:
         else:
             removed.append(item.place)
             freed += item.usage.size_bytes
-    trash: Path | None = None
+    items = len(removed)
     for found in plan.sessions:
         try:
-            trash = store.delete(found.path)
+            store.delete(found.path)
         except AgentTuiError as error:
             kept.append((str(found.path), str(error)))
         else:
             removed.append(str(found.path))
-    return _Result(tuple(removed), freed, tuple(kept), trash)
+    return _Result(tuple(removed), freed, tuple(kept), len(removed) - items)
 
 
 def _report(result: _Result, *, is_json: bool) -> int:
@@ -222,11 +227,12 @@ def _report(result: _Result, *, is_json: bool) -> int:
                 "kept": [{"place": place, "why": why} for place, why in result.kept],
             }
         )
-    elif result.removed:
-        count = count_text(len(result.removed), "item")
-        print(f"Removed {count}, {size_text(result.freed_bytes)}.")
-        if result.trash is not None:
-            print("The sessions are in the trash. agent-tui clean trash deletes them for good.")
+    else:
+        if items := len(result.removed) - result.moved:
+            print(f"Removed {count_text(items, 'item')}, {size_text(result.freed_bytes)}.")
+        if result.moved:
+            print(f"Moved {count_text(result.moved, 'session')} to the trash.")
+            print("agent-tui clean trash deletes them for good.")
     for place, why in result.kept:
         complain(f"{show_name(place)} stays: {why}.")
     return 1 if result.kept else 0

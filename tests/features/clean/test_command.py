@@ -133,6 +133,7 @@ def test_old_sessions_go_to_the_trash_after_a_question_about_the_newest(
     assert sessions(home) == {"old1", "old2", "new"}
     at_terminal("y")
     assert run_command(["sessions", "--older-than", "90d"]) == 0
+    assert "Moved 2 sessions to the trash." in capsys.readouterr().out
     assert sessions(home) == {"new"}
     assert len(list((home / "data/sessions/trash").rglob("*.jsonl"))) == 2
     assert run_command(["trash", "--yes"]) == 0
@@ -174,6 +175,16 @@ def test_a_run_without_a_session_counts_too(home: Path, monkeypatch, capsys):
     monkeypatch.setattr(command, "running_programs", lambda: [4321])
     assert run_command(["caches", "--yes"]) == 1
     assert "agent-tui is running (pid 4321)" in capsys.readouterr().err
+    assert file.exists()
+
+
+def test_what_is_used_since_the_question_stays(home: Path, monkeypatch, at_terminal, capsys):
+    file = write(home / "cache/outputs/a")
+    runs = iter(([], [4321]))
+    monkeypatch.setattr(command, "running_programs", lambda: next(runs))
+    at_terminal("y")
+    assert run_command(["caches"]) == 1
+    assert "(pid 4321)" in capsys.readouterr().err
     assert file.exists()
 
 
