@@ -146,6 +146,10 @@ def test_an_old_session_stays_while_one_that_continues_it_is_new_or_open(home: P
         pass
     with begin(home, "child", 5, first.path):
         pass
+    with begin(home, "continued", 5) as continued:
+        pass
+    with begin(home, "left", 200, continued.path):
+        pass
     held = begin(home, "held", 300)
     store = SessionStore(home / "data/sessions", "none")
     running = store.running()
