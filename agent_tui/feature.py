@@ -96,14 +96,32 @@ class FeatureCheck(NamedTuple):
     function: str
 
 
+class StoredElsewhere(NamedTuple):
+    """Something that agent-tui made outside its own folders.
+
+    Attributes:
+        kind: What it is, such as ``git/worktrees``.
+        place: Its path, or its address in a git remote.
+        path: The folder, for its size; None if it is not on this machine.
+        loss: What removing it loses.
+        removal: How to remove it: a command, or a sentence.
+    """
+
+    kind: str
+    place: str
+    path: Path | None
+    loss: str
+    removal: str
+
+
 class Feature(NamedTuple):
     """What a feature brings. An object is named ``module:name``, as in entry points.
 
     The features of plugins have no `options`, `options_module`, `around`, `completions`,
     `shell_answer`, `headless`, `front`, `wires`, `caller`, `local_models`, `server_kinds`,
     `accounts`, `account_switch`, `key_pages`, `adapters`, `spend_limits`, `settings`, `pickers`,
-    `prompt_modes` and `screen_watcher`: these are used before plugins are loaded. Nor have they
-    `tool_servers`, a `sandbox`, a `curator` or `command_finders`.
+    `prompt_modes`, `screen_watcher`, `stores` and `stores_elsewhere`: these are used before plugins
+    are loaded. Nor have they `tool_servers`, a `sandbox`, a `curator` or `command_finders`.
 
     A named tuple, because every start makes all of them: a dataclass takes 3 ms to make.
 
@@ -165,6 +183,10 @@ class Feature(NamedTuple):
             those of files: a `CommandFinder` each, from a `FinderHost`
             (``commands/core/found_commands.py``).
         checks: What ``agent-tui doctor`` checks for it.
+        stores: What removing each of its files and folders in `user_data_dir` loses, by its name
+            there; ``agent-tui clean`` lists and removes them.
+        stores_elsewhere: A function without arguments that yields a `StoredElsewhere` for each
+            thing it made outside the program's folders. It may block.
         part: What it does in each conversation: a class, a `Part` (``agent/part.py``).
         brings: Objects by the group of their kind in ``commands/core/plugin_kinds.py``, such as
             ``agent_tui.commands``.
@@ -202,6 +224,8 @@ class Feature(NamedTuple):
     screen_watcher: str = ""
     command_finders: tuple[str, ...] = ()
     checks: tuple[FeatureCheck, ...] = ()
+    stores: Mapping[str, str] = MappingProxyType({})
+    stores_elsewhere: str = ""
     part: str = ""
     brings: Mapping[str, Sequence[str]] = _NOTHING
 

@@ -49,7 +49,9 @@ from agent_tui.text import is_same_path
 
 _PAGE_SIZE = 100
 _GLANCED_FILES = 50
-_TRASH = "trash"
+TRASH = "trash"
+"""The folder of deleted sessions, in that of all sessions."""
+
 _LEFT = ".left"
 """In a project's folder: a file with the path of the session that the user left last."""
 EXPLORED = "explored"
@@ -401,7 +403,7 @@ class SessionStore:
         """
         lock = SessionLock(path)
         try:
-            folder = make_private_dir(self.root / _TRASH / path.parent.name)
+            folder = make_private_dir(self.root / TRASH / path.parent.name)
             target, number = folder / path.name, 2
             while target.exists():
                 target, number = folder / f"{path.stem}-{number}{path.suffix}", number + 1
@@ -433,7 +435,7 @@ class SessionStore:
             for item in items:
                 if item.name.endswith(".jsonl") and not item.name.startswith("."):
                     yield Path(item.path)
-                elif folder == self.root and item.name != _TRASH and item.is_dir():
+                elif folder == self.root and item.name != TRASH and item.is_dir():
                     folders.append(Path(item.path))
 
 

@@ -216,7 +216,6 @@ def test_a_paste_of_four_times_the_lines_takes_at_most_six_times_the_steps(
         talk.user("Go on.")
         talk.reply("Done. " * 200)
         request = request_for(talk.path, settings=CompactionSettings(), window=100_000)
-        counter.load()
         return _steps_of(lambda: make_draft(request, counter=counter))
 
     assert steps_for(4_000) < 6 * steps_for(1_000)

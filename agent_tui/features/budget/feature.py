@@ -11,4 +11,5 @@ FEATURE = Feature(
     ),
     part="agent_tui.features.budget.part:BudgetPart",
     brings={"agent_tui.commands": ("agent_tui.features.budget.command:budget",)},
+    stores={"budget_day.json": "what requests of this day cost; counted from zero"},
 )

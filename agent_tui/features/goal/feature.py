@@ -9,4 +9,5 @@ FEATURE = Feature(
     events=("agent_tui.features.goal.events:GoalChanged",),
     part="agent_tui.features.goal.part:GoalPart",
     brings={"agent_tui.commands": ("agent_tui.features.goal.command:goal",)},
+    stores={"goal-checks.json": "which checks of goals you allowed; you are asked again"},
 )

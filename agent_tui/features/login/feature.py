@@ -21,4 +21,5 @@ FEATURE = Feature(
     account_switch="agent_tui.features.login.named:make_switch",
     part="agent_tui.features.login.part:AccountPart",
     brings={"agent_tui.commands": ("agent_tui.features.login.command:account",)},
+    stores={"accounts": "sign-ins of named accounts; you sign in again"},
 )

@@ -13,4 +13,8 @@ FEATURE = Feature(
     command_finders=("agent_tui.features.mcp.prompt_commands:make_finder",),
     tool_servers="agent_tui.features.mcp.services:make_servers",
     brings={"agent_tui.commands": ("agent_tui.features.mcp.command:mcp",)},
+    stores={
+        "mcp-servers.json": "which MCP servers you allowed; you are asked again",
+        "mcp-tokens": "sign-ins to MCP servers; you sign in again",
+    },
 )

@@ -12,4 +12,8 @@ FEATURE = Feature(
         FeatureCheck("tools", "sandbox", "agent_tui.features.sandbox.checks:check_sandbox"),
         FeatureCheck("tools", "caches", "agent_tui.features.sandbox.checks:check_caches"),
     ),
+    stores={
+        "conversations": "which conversations run commands now; not needed after they end",
+        "repositories": "what the sandbox knows about git repositories; it learns this again",
+    },
 )

@@ -1,6 +1,7 @@
 """What the user chose to share of a project, in a file outside it: a repository decides nothing."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -9,7 +10,7 @@ from pydantic.alias_generators import to_camel
 
 from agent_tui.errors import ConfigError
 from agent_tui.file_locks import lock_for_change
-from agent_tui.paths import project_dir
+from agent_tui.paths import project_dir, user_data_dir
 from agent_tui.regular_files import read_regular_file
 from agent_tui.sessions.file.disk import DiskFile, write_new_file
 
@@ -55,6 +56,13 @@ class ChoiceFile:
 
     def __init__(self, root: Path) -> None:
         self.path = project_dir(root) / _FILE
+
+    @staticmethod
+    def of_every_project() -> Iterator[Mapping[str, Choice]]:
+        """The choices for each project, by the address of the remote; damaged files are skipped."""
+        for file in sorted((user_data_dir() / "projects").glob(f"*/{_FILE}")):
+            with suppress(OSError, ValidationError):
+                yield _Choices.model_validate_json(read_regular_file(file)).remotes
 
     def read(self, address: str) -> Choice:
         """The choice for the remote at `address`.

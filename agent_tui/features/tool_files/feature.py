@@ -11,4 +11,5 @@ FEATURE = Feature(
     checks=(FeatureCheck("tool files", "tool files", f"{_HERE}.check:check_tool_files"),),
     part=f"{_HERE}.part:ToolFilesPart",
     brings={"agent_tui.commands": (f"{_HERE}.command:reload",)},
+    stores={"tool-files": "which tool files you allowed; you are asked again"},
 )
