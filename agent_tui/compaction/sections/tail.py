@@ -16,7 +16,13 @@ from agent_tui.compaction.sections.passages import EDITED, KnownPassages, Place
 from agent_tui.compaction.sections.person import equal_share
 from agent_tui.compaction.sections.spent import find_spent
 from agent_tui.compaction.tiers.edits import EditMaker
-from agent_tui.compaction.tiers.forms import SLACK, keep_ends, shorter_reply, with_images
+from agent_tui.compaction.tiers.forms import (
+    SLACK,
+    keep_ends,
+    shorter_reply,
+    with_images,
+    without_thinking,
+)
 from agent_tui.compaction.tiers.model import UNEDITED, Content, Unit
 from agent_tui.messages import AssistantMessage, Message
 from agent_tui.sessions.actions import Output
@@ -128,10 +134,16 @@ class TailEditor:
         )
 
     def entries_as_written(self, live: LiveConversation, tail: Tail, cut: int) -> frozenset[str]:
-        """The entries of `live` from `cut` on that the model sees as originally written."""
-        entries = [entry.id for entry in live.entries[cut:] if entry.id not in tail.edits]
+        """The entries of `live` from `cut` on whose text and calls the model sees as written."""
         edited = {u.entry_id for u in self._order if u.edited_tier != UNEDITED}
-        return frozenset(entries) - edited
+        shorter = {id for id, edit in tail.edits.items() if not self._is_as_written(id, edit)}
+        return frozenset(entry.id for entry in live.entries[cut:]) - edited - shorter
+
+    def _is_as_written(self, entry_id: str, edit: ContextEditEntry) -> bool:
+        """Whether `edit` removes nothing but thinking."""
+        message = self._units[entry_id].message
+        is_reply = isinstance(message, AssistantMessage)
+        return is_reply and edit.replacement == without_thinking(message)
 
     def shorten_newest(
         self, live: LiveConversation, tail: Tail, first: int, room: int, on_disk: ReadFile | None
@@ -229,9 +241,14 @@ class TailEditor:
     def _edit(self, unit: Unit, content: Content, tier: int) -> tuple[ContextEditEntry, int] | None:
         """The edit that replaces `unit` with `content`, and its size.
 
-        None if it saves hardly anything, unless it removes outdated lines.
+        None if it saves hardly anything, unless it removes outdated lines, or thinking, whose
+        signature is larger than its text.
         """
-        is_needed = isinstance(content, str) and EDITED in content
+        message = unit.message
+        thinks = isinstance(message, AssistantMessage) and message.content != without_thinking(
+            message
+        )
+        is_needed = thinks or (isinstance(content, str) and EDITED in content)
         least = -inf if is_needed else _LEAST_SAVING_TOKENS
         edit, tokens = self._edits.make(unit, content, tier, least)
         return (edit, tokens) if edit is not None else None

@@ -490,9 +490,10 @@ def test_all_results_of_the_newest_reply_stay(counter: TokenCounter) -> None:
     assert len(tail_of(ended(talk), counter, ("src/a.py", "src/b.py", "src/c.py")).edits) == 3
 
 
-def test_thinking_goes_from_all_but_the_newest_reply(counter: TokenCounter) -> None:
+@pytest.mark.parametrize("thought", ["I wonder. " * 100, "Hm.", ""], ids=("long", "short", "no"))
+def test_thinking_goes_from_all_but_the_newest_reply(counter: TokenCounter, thought: str) -> None:
     talk = begun()
-    thoughts = ThinkingContent(thinking="I wonder. " * 100)
+    thoughts = ThinkingContent(thinking=thought, signature="c2lnbmVk" * 40)
     for name in ("a", "b"):
         call = ToolCall(id=name, name="bash", arguments={"command": f"make {name}"})
         talk.message(
@@ -507,7 +508,9 @@ def test_thinking_goes_from_all_but_the_newest_reply(counter: TokenCounter) -> N
         talk.result(call, "built")
     tail = tail_of(talk, counter)
     assert list(tail.edits) == [result_id(talk, -4)]
-    assert "I wonder" not in str(tail.edits[result_id(talk, -4)].replacement)
+    assert "c2lnbmVk" not in str(tail.edits[result_id(talk, -4)].replacement)
+    live = read_live(talk.path, counter)
+    assert result_id(talk, -4) in editor(talk, counter).entries_as_written(live, tail, 0)
 
 
 def test_sizes_are_those_of_the_context_with_the_edits(counter: TokenCounter) -> None:
