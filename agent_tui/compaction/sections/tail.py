@@ -25,6 +25,7 @@ from agent_tui.compaction.tiers.forms import (
 )
 from agent_tui.compaction.tiers.model import UNEDITED, Content, Unit
 from agent_tui.messages import AssistantMessage, Message
+from agent_tui.omissions import recall_mark
 from agent_tui.sessions.actions import Output
 from agent_tui.sessions.context import apply_edit
 from agent_tui.sessions.entries import ContextEditEntry
@@ -42,13 +43,15 @@ class Tail:
     """The size of each live entry if it stays, and the edits that achieve it.
 
     `files` maps the id of an edited entry to the files that it now only refers to. `changes` are
-    the files of the calls whose change stands elsewhere, by the call's id.
+    the files of the calls whose change stands elsewhere, by the call's id. `more` are the texts of
+    results, by entry, that fit in their place if there is space.
     """
 
     tokens: tuple[int, ...]
     edits: Mapping[str, ContextEditEntry]
     files: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     changes: Mapping[str, str] = field(default_factory=dict[str, str])
+    more: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def files_to_show(self, entries: Iterable[LiveEntry]) -> frozenset[str]:
         """The files that must be shown if `entries` stay."""
@@ -95,20 +98,22 @@ class TailEditor:
         edits: dict[str, ContextEditEntry] = {}
         files: dict[str, frozenset[str]] = {}
         changes: dict[str, str] = {}
+        more: dict[str, str] = {}
         elsewhere = Elsewhere(shown, known, self._less.passages)
         for at in range(len(live.entries) - 1, -1, -1):
             if room < 0:
                 break
             if (unit := self._units.get(live.entries[at].id)) is not None:
                 is_offered = unit.entry_id in offered.get(self._less.facts[unit.entry_id].path, ())
-                content, paths = self._less.content(unit, elsewhere, is_offered=is_offered)
-                edit = self._edit(unit, content, 0) if content is not None else None
+                less = self._less.content(unit, elsewhere, is_offered=is_offered)
+                edit = self._edit(unit, less.content, 0) if less.content is not None else None
                 if edit is not None:
                     edits[unit.entry_id], tokens[at] = edit
-                    files[unit.entry_id] = paths
-                changes |= self._less.note(unit, content if edit else None, elsewhere)
+                    files[unit.entry_id] = less.paths
+                    more |= {unit.entry_id: less.more} if less.more else {}
+                changes |= self._less.note(unit, less.content if edit else None, elsewhere)
             room -= tokens[at]
-        return Tail(tuple(tokens), edits, files, changes)
+        return Tail(tuple(tokens), edits, files, changes, more)
 
     def leave_out_spent(self, live: LiveConversation, tail: Tail, room: int) -> Tail:
         """`tail` of `live` without exchanges of which nothing is needed; see `find_spent`.
@@ -125,6 +130,33 @@ class TailEditor:
         sizes = zip(live.entries, tail.tokens, strict=True)
         tokens = tuple(0 if entry.id in gone else size for entry, size in sizes)
         return replace(tail, tokens=tokens, edits={**tail.edits, **gone})
+
+    def restore(self, live: LiveConversation, tail: Tail, first: int, room: int, most: int) -> Tail:
+        """`tail` with the results from entry `first` on of which there is `more`, small ones first.
+
+        Each may take `most` tokens, and all together `room`. A passage of two stands in the newer.
+        """
+        tokens, edits, more = list(tail.tokens), dict(tail.edits), dict(tail.more)
+        near = [at for at in range(first, len(tokens)) if tokens[at]]
+        found = [(at, more[id]) for at in near if (id := live.entries[at].id) in more]
+        sizes = {at: self._counter.count_text(text) - tokens[at] for at, text in found}
+        fits = accumulate(sorted(size for size in sizes.values() if size < most))
+        count = sum(1 for _ in takewhile(lambda size: size <= room, fits))
+        back = sorted(sorted(sizes, key=lambda at: (sizes[at], -at))[:count], reverse=True)
+        said = KnownPassages((), self._less.passages)
+        for at in back:
+            unit = self._units[live.entries[at].id]
+            whole = more.pop(unit.entry_id)
+            text, _ = said.without(whole)
+            is_marked = text == whole or recall_mark(unit.entry_id) in text
+            text = text if is_marked else with_recall(text, unit.entry_id)
+            said.add(text, Place(f"{self._less.facts[unit.entry_id].label} below"))
+            edit, tokens[at] = self._edits.make(unit, with_images(text, unit.message), 0, -inf)
+            if edit is not None:
+                edits[unit.entry_id] = edit
+            if unit.output is not None and text == unit.output.text:
+                del edits[unit.entry_id]
+        return replace(tail, tokens=tuple(tokens), edits=edits, more=more)
 
     def verbatim(self, live: LiveConversation) -> frozenset[str]:
         """The entries of `live` that always stay unchanged: the newest exchange."""
