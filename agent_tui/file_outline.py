@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence, Set
 from itertools import accumulate
+from math import inf
 from pathlib import PurePath
 
 from agent_tui.omissions import one_line
@@ -22,7 +23,8 @@ _WHOLE_LINES = 40
 _NESTED = 3
 """A block inside of another counts as much as one that is so many times smaller."""
 
-_TITLE_CHARS = 60
+_TITLE_CHARS, _TITLE_ABOVE_CHARS = 60, 160
+"""The latter shows a whole signature."""
 
 
 def outline(path: str, first: int, lines: Sequence[str], wanted: Set[int]) -> tuple[str, ...]:
@@ -42,8 +44,7 @@ def largest_blocks(
         lines: The known lines.
         wanted: Numbers of lines; blocks without any of them are left out.
     """
-    is_markdown = PurePath(path).suffix.lower() in _MARKDOWN
-    depths = list(_heading_depths(lines) if is_markdown else _indents(lines))
+    depths = list(_depths(path, lines))
     blocks: list[tuple[int, int, int]] = []
     before = list(accumulate((n in wanted for n in range(first, first + len(lines))), initial=0))
     divided = 0
@@ -62,6 +63,54 @@ def largest_blocks(
         (first + start, first + end, title)
         for (start, end, _), title in zip(largest, titles, strict=True)
     ]
+
+
+def beginnings_above(path: str, lines: Sequence[str], at: int) -> list[int]:
+    """The indexes at which the blocks begin that line `at` is inside of, the outermost first.
+
+    Args:
+        path: The file, whose suffix tells Markdown.
+        lines: The known lines.
+        at: An index in them; of a blank line, the next one counts.
+    """
+    at = next((n for n in range(at, len(lines)) if lines[n].strip()), at)
+    above = [*_depths(path, lines[: at + 1])]
+    depth = above.pop()[1] if above and above[-1][0] == at else inf
+    found: list[int] = []
+    for start, outer in reversed(above):
+        if outer < depth and not lines[start].lstrip().startswith(_CLOSING):
+            found.append(start)
+            depth = outer
+    return found[::-1]
+
+
+def titles_above(path: str, lines: Sequence[str], at: int) -> str:
+    """The first lines of the two outermost blocks that line `at` is inside of; may be empty."""
+    starts = beginnings_above(path, lines, at)[:2]
+    return " > ".join(one_line(lines[start], _TITLE_ABOVE_CHARS) for start in starts)
+
+
+def block_around(
+    path: str, lines: Sequence[str], first: int, last: int, most: int
+) -> tuple[int, int] | None:
+    """First and last index of the largest block of up to `most` lines with lines `first` to `last`.
+
+    None if there is none.
+    """
+    depths = dict(_depths(path, lines))
+    for start in (*beginnings_above(path, lines, first), first):
+        depth = depths.get(start, 0)
+        end = next((n for n, other in depths.items() if n > start and other <= depth), len(lines))
+        while end > start + 1 and not lines[end - 1].strip():
+            end -= 1
+        if last < end <= start + most:
+            return start, end - 1
+    return None
+
+
+def _depths(path: str, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    is_markdown = PurePath(path).suffix.lower() in _MARKDOWN
+    return _heading_depths(lines) if is_markdown else _indents(lines)
 
 
 def _heading_depths(lines: Sequence[str]) -> Iterator[tuple[int, int]]:

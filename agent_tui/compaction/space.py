@@ -128,13 +128,13 @@ class SpacePlanner:
             sections, way = self._before_cut(cut, tail, files)
             kept = self.kept if is_chosen_once else Kept()
             tail = self._tail((*kept.shown, *files))
-        for share in (STEPS_SHARE, 1):
-            left = int(self._for_tail(sections, way, tail, cut) * share)
+        for share in (STEPS_SHARE, 1) if self._for_tail(sections, way, tail, cut) else ():
+            left = int(self._left(sections, way, tail, cut) * share)
             while (more := self._fill(cut, tail, left))[0] < cut:
                 cut, tail = more
                 sections, way = self._before_cut(cut, tail, files, way)
-                left = self._for_tail(sections, way, tail, cut) if share == 1 else 0
-            left, most = self._for_tail(sections, way, tail, cut), int(self._room * STEP_SHARE)
+                left = self._left(sections, way, tail, cut) if share == 1 else 0
+            left, most = self._left(sections, way, tail, cut), int(self._room * STEP_SHARE)
             tail = self._editor.restore(self._live, tail, cut, left, most)
             sections, way = self._before_cut(cut, tail, files, way)
         if (left := self._left(sections, way, tail, cut)) and not sections.has_all_said:

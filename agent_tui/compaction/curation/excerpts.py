@@ -21,6 +21,7 @@ from agent_tui.compaction.sections.file_views import plain_lines
 from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.task import is_document
 from agent_tui.compaction.transcript import escape_tags
+from agent_tui.file_outline import titles_above
 from agent_tui.omissions import recall_mark
 from agent_tui.tokens import TokenCounter
 
@@ -39,6 +40,7 @@ _OLD = "as it was then; the file has changed since"
 _OLD_OUTPUT = "as it was then; files have changed since, and their line numbers"
 _EXCERPT = re.compile(
     r'<excerpt(?: file="(?P<path>[^"\n]*)")?(?: lines="(?P<first>\d{1,9})-\d+")?'
+    r'(?: in="[^"\n]*")?'
     r'(?: state="[^"\n]*")?(?P<lasting> kept="always")?(?: of="(?P<label>[^\n]*)")?>\n'
     r"(?P<text>.*?)\n?</excerpt>",
     re.DOTALL,
@@ -83,8 +85,8 @@ class Excerpt:
 
     Lines of a file are identified by its `path` alone. `state` says how a view differs from the
     file now, and what may have changed that since; empty if the file is unchanged.
-    `is_lasting`: the user keeps it through all compactions. `goes_on`: its last
-    block of code goes on behind it.
+    `is_lasting`: the user keeps it through all compactions. `inside`: the beginnings of the blocks
+    of code that it begins in. `goes_on`: its last block goes on behind it.
     """
 
     label: str
@@ -93,6 +95,7 @@ class Excerpt:
     lines: tuple[str, ...]
     state: str = ""
     is_lasting: bool = False
+    inside: str = ""
     goes_on: bool = False
 
     @property
@@ -105,6 +108,7 @@ class Excerpt:
         """The excerpt as written in a summary."""
         marks = f' file="{_escape_quotes(self.path)}"' if self.path else ""
         marks += f' lines="{self.first}-{self.last}"' if self.first else ""
+        marks += f' in="{_escape_quotes(escape_tags(self.inside))}"' if self.inside else ""
         marks += f' state="{_escape_quotes(self.state)}"' if self.state else ""
         marks += _LASTING if self.is_lasting else ""
         label = self.label.replace("\n", " ")
@@ -255,6 +259,8 @@ class _Filler:
         known = self._runs_of(excerpt.path) if is_current else [(piece.first, piece.lines)]
         text = self._texts.get(key) or _Text(excerpt, piece, known)
         fresh = 0 if text.lines else _HEAD_TOKENS
+        if excerpt.first - 1 not in text.lines and not is_document(excerpt.path):
+            fresh += self._counter.count_text(text.inside(excerpt.first))
         count = 0
         for number, line in enumerate(excerpt.lines, excerpt.first):
             is_there = text.lines.get(number) == line
@@ -332,7 +338,15 @@ class _Text:
             behind = first + len(lines)
             below = next((line for n, line in known if n >= behind and line.strip()), "")
             cut = is_code and is_inside_block(below, lines)
-            yield replace(self.made, first=number, lines=tuple(lines), goes_on=cut)
+            above = self.inside(first) if is_code else ""
+            yield replace(self.made, first=number, lines=tuple(lines), inside=above, goes_on=cut)
+
+    def inside(self, number: int) -> str:
+        """The beginnings of the blocks of code that line `number` is in; may be empty."""
+        for first, run in self._known:
+            if first <= number < first + len(run):
+                return titles_above(self.made.path, run, number - first)
+        return ""
 
     def _fill_gaps(self, counter: TokenCounter) -> None:
         """Add the lines of gaps that take less than the tags of another excerpt."""

@@ -26,7 +26,14 @@ from agent_tui.compaction.sections.file_views import (
     path_of_match,
     text_of_change,
 )
-from agent_tui.compaction.sections.passages import EDITED, STANDS, KnownPassages, Passages, Place
+from agent_tui.compaction.sections.passages import (
+    EDITED,
+    STANDS,
+    KnownPassages,
+    Passages,
+    Place,
+    says_something,
+)
 from agent_tui.compaction.sections.state import STEP_NAMES, steps_in_plan
 from agent_tui.compaction.tiers.describe import describe, line_count, outcome_line
 from agent_tui.compaction.tiers.forms import (
@@ -196,10 +203,10 @@ class MessageShortener:
             )
             text = "\n".join(lines)
         lists = is_looking_around(command) if command else tool in _LISTING
-        own = KnownPassages((), elsewhere.said.passages)
+        of_call = KnownPassages((), elsewhere.said.passages)
         for one in written:
-            own.add(one, Place(""))
-        text, _ = own.without(text, _AS_WRITTEN)
+            of_call.add(one, Place(""))
+        text, _ = of_call.without(text, _AS_WRITTEN)
         text, found = elsewhere.said.without(text, lines=elsewhere.places_in_view(facts))
         if lists and facts.view is None and unit.position < self.newest:
             text = _by_file(text)
@@ -209,7 +216,9 @@ class MessageShortener:
             line = line_count(output.text.rstrip("\n").count("\n") + 1) + came
         text = with_recall(text, entry_id) if text != output.text else text
         if line:
-            return Less(f"{line} {recall_mark(entry_id)}", shown | found, text)
+            own = filter(says_something, set(text.split("\n")) & set(output.text.split("\n")))
+            more = text if any(own) else ""
+            return Less(f"{line} {recall_mark(entry_id)}", shown | found, more)
         return Less(text if text != output.text else None, found)
 
     def _parts(
