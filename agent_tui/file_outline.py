@@ -84,9 +84,13 @@ def beginnings_above(path: str, lines: Sequence[str], at: int) -> list[int]:
     return found[::-1]
 
 
-def titles_above(path: str, lines: Sequence[str], at: int) -> str:
-    """The first lines of the two outermost blocks that line `at` is inside of; may be empty."""
-    starts = beginnings_above(path, lines, at)[:2]
+def titles_above(path: str, lines: Sequence[str], at: int, seen: set[int]) -> str:
+    """The first lines of the two outermost blocks that line `at` is inside of; may be empty.
+
+    Those whose indexes are in `seen` are left out, and the others are added to it.
+    """
+    starts = [one for one in beginnings_above(path, lines, at)[:2] if one not in seen]
+    seen.update(starts)
     return " > ".join(one_line(lines[start], _TITLE_ABOVE_CHARS) for start in starts)
 
 

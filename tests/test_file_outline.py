@@ -90,14 +90,18 @@ def test_parts_are_in_order_and_inside_of_the_file(lines: list[str], is_markdown
 
 def test_a_line_is_inside_of_the_blocks_that_began_above_it() -> None:
     assert (
-        titles_above("a.py", CODE, CODE.index("            a = 2")) == "class Reader: > def read("
+        titles_above("a.py", CODE, CODE.index("            a = 2"), set())
+        == "class Reader: > def read("
     )
-    assert titles_above("a.py", CODE, 2) == titles_above("a.py", CODE, 0) == ""
-    assert titles_above("a.py", CODE, 1) == ""  # the next line begins the class
-    assert titles_above("a.py", CODE, 5) == "class Reader: > def read("
+    assert titles_above("a.py", CODE, 2, set()) == titles_above("a.py", CODE, 0, set()) == ""
+    assert titles_above("a.py", CODE, 1, set()) == ""  # the next line begins the class
+    assert titles_above("a.py", CODE, 5, set()) == "class Reader: > def read("
+    seen = {2}
+    assert titles_above("a.py", CODE, 5, seen) == "def read("
+    assert seen == {2, 3}
     guide = ["# Guide", "text", "## Setup", "text", "```", "# a comment", "```", "more"]
-    assert titles_above("a.md", guide, 7) == "# Guide > ## Setup"
-    assert titles_above("a.md", guide, 2) == "# Guide"
+    assert titles_above("a.md", guide, 7, set()) == "# Guide > ## Setup"
+    assert titles_above("a.md", guide, 2, set()) == "# Guide"
 
 
 def test_the_block_around_lines_is_the_largest_that_is_not_too_large() -> None:
@@ -114,6 +118,6 @@ def test_the_block_around_lines_is_the_largest_that_is_not_too_large() -> None:
 def test_a_block_around_lines_has_them(lines: list[str], data: st.DataObject) -> None:
     last = data.draw(st.integers(0, max(len(lines) - 1, 0)))
     first = data.draw(st.integers(0, last))
-    titles_above("a.py", lines, first)
+    titles_above("a.py", lines, first, set())
     if block := block_around("a.py", lines, first, last, 5):
         assert block[0] <= first <= last <= block[1] < min(len(lines), block[0] + 5)

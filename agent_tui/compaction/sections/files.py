@@ -230,10 +230,10 @@ def _places(file: FileState, wanted: Sequence[set[int]]) -> str:
     """The `wanted` lines of each run, each part below its first number and what it is inside of."""
     parts: list[str] = []
     for (start, lines), places in zip(file.runs, wanted, strict=True):
-        previous = -2
+        previous, seen = -2, set(places)
         for at in sorted(places):
             if at != previous + 1:
-                above = titles_above(file.path, lines, at)
+                above = titles_above(file.path, lines, at, seen)
                 place = f"@@ line {start + at}" if start else "@@"
                 parts.append(f"{place}, in {above}" if above else place)
             parts.append(lines[at])
