@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence, Set
 from itertools import accumulate
-from math import inf
 from pathlib import PurePath
 
 from agent_tui.omissions import one_line
@@ -65,51 +64,33 @@ def largest_blocks(
     ]
 
 
-def beginnings_above(path: str, lines: Sequence[str], at: int) -> list[int]:
-    """The indexes at which the blocks begin that line `at` is inside of, the outermost first.
+def titles_above(path: str, lines: Sequence[str], at: int, seen: set[int]) -> str:
+    """The first lines of the two outermost blocks that line `at` is inside of; may be empty.
 
     Args:
         path: The file, whose suffix tells Markdown.
         lines: The known lines.
         at: An index in them; of a blank line, the next one counts.
+        seen: Indexes of lines that are left out; the others are added to it.
     """
     at = next((n for n in range(at, len(lines)) if lines[n].strip()), at)
-    above = [*_depths(path, lines[: at + 1])]
-    depth = above.pop()[1] if above and above[-1][0] == at else inf
-    found: list[int] = []
-    for start, outer in reversed(above):
-        if outer < depth and not lines[start].lstrip().startswith(_CLOSING):
-            found.append(start)
-            depth = outer
-    return found[::-1]
-
-
-def titles_above(path: str, lines: Sequence[str], at: int, seen: set[int]) -> str:
-    """The first lines of the two outermost blocks that line `at` is inside of; may be empty.
-
-    Those whose indexes are in `seen` are left out, and the others are added to it.
-    """
-    starts = [one for one in beginnings_above(path, lines, at)[:2] if one not in seen]
-    seen.update(starts)
-    return " > ".join(one_line(lines[start], _TITLE_ABOVE_CHARS) for start in starts)
+    around = sorted(b for b in _blocks([*_depths(path, lines)], lines) if b[0] < at <= b[1])
+    starts = [start for start, *_ in around if not lines[start].lstrip().startswith(_CLOSING)]
+    new = [start for start in starts[:2] if start not in seen]
+    seen.update(new)
+    return " > ".join(one_line(lines[start], _TITLE_ABOVE_CHARS) for start in new)
 
 
 def block_around(
     path: str, lines: Sequence[str], first: int, last: int, most: int
-) -> tuple[int, int] | None:
+) -> tuple[int, int]:
     """First and last index of the largest block of up to `most` lines with lines `first` to `last`.
 
-    None if there is none.
+    If there is none, `first` and `last`.
     """
-    depths = dict(_depths(path, lines))
-    for start in (*beginnings_above(path, lines, first), first):
-        depth = depths.get(start, 0)
-        end = next((n for n, other in depths.items() if n > start and other <= depth), len(lines))
-        while end > start + 1 and not lines[end - 1].strip():
-            end -= 1
-        if last < end <= start + most:
-            return start, end - 1
-    return None
+    blocks = ((start, end) for start, end, _ in _blocks([*_depths(path, lines)], lines))
+    around = [(start, end) for start, end in blocks if start <= first <= last <= end < start + most]
+    return min(around, default=(first, last))
 
 
 def _depths(path: str, lines: Sequence[str]) -> Iterator[tuple[int, int]]:

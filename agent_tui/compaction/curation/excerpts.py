@@ -259,8 +259,6 @@ class _Filler:
         known = self._runs_of(excerpt.path) if is_current else [(piece.first, piece.lines)]
         text = self._texts.get(key) or _Text(excerpt, piece, known)
         fresh = 0 if text.lines else _HEAD_TOKENS
-        if excerpt.first - 1 not in text.lines and not is_document(excerpt.path):
-            fresh += self._counter.count_text(text.inside(excerpt.first, set(text.lines)))
         count = 0
         for number, line in enumerate(excerpt.lines, excerpt.first):
             is_there = text.lines.get(number) == line
@@ -333,24 +331,16 @@ class _Text:
         is_code = bool(self.made.path) and not is_document(self.made.path)
         self._fill_gaps(counter)
         known = [(n, line) for first, run in self._known for n, line in enumerate(run, first)]
-        seen = set(self.lines)
+        numbers, texts = [n for n, _ in known], [line for _, line in known]
+        seen = {at for at, number in enumerate(numbers) if number in self.lines}
         for first, lines in runs_of(self.lines):
             number = first if is_placed and not is_whole else 0
             behind = first + len(lines)
             below = next((line for n, line in known if n >= behind and line.strip()), "")
             cut = is_code and is_inside_block(below, lines)
-            above = self.inside(first, seen) if is_code else ""
+            at = numbers.index(first) if is_code and first in numbers else -1
+            above = titles_above(self.made.path, texts, at, seen) if at >= 0 else ""
             yield replace(self.made, first=number, lines=tuple(lines), inside=above, goes_on=cut)
-
-    def inside(self, number: int, seen: set[int]) -> str:
-        """The beginnings of blocks of code that line `number` is in; see `titles_above`."""
-        for first, run in self._known:
-            if first <= number < first + len(run):
-                numbers = {one - first for one in seen}
-                above = titles_above(self.made.path, run, number - first, numbers)
-                seen.update(one + first for one in numbers)
-                return above
-        return ""
 
     def _fill_gaps(self, counter: TokenCounter) -> None:
         """Add the lines of gaps that take less than the tags of another excerpt."""

@@ -203,8 +203,8 @@ def _ranges(file: FileState, found: Sequence[_Range]) -> Iterator[tuple[int, ran
             yield run, range(max(first - around, 0), end), False
         for run, first, last in found if not around else ():
             lines = file.runs[run][1]
-            if block := block_around(file.path, lines, first, last, _MOST_BLOCK_LINES):
-                yield run, range(block[0], block[1] + 1), True
+            start, end = block_around(file.path, lines, first, last, _MOST_BLOCK_LINES)
+            yield run, range(start, end + 1), True
 
 
 def _places_named(file: FileState, names: Set[str]) -> Iterator[_Range]:

@@ -146,16 +146,10 @@ class TailEditor:
         said = KnownPassages((), self._less.passages)
         for at in back:
             unit = self._units[live.entries[at].id]
-            whole = more.pop(unit.entry_id)
-            text, _ = said.without(whole)
-            is_marked = text == whole or recall_mark(unit.entry_id) in text
-            text = text if is_marked else with_recall(text, unit.entry_id)
-            said.add(text, Place(f"{self._less.facts[unit.entry_id].label} below"))
-            edit, tokens[at] = self._edits.make(unit, with_images(text, unit.message), 0, -inf)
-            if edit is not None:
-                edits[unit.entry_id] = edit
-            if unit.output is not None and text == unit.output.text:
-                del edits[unit.entry_id]
+            text = more.pop(unit.entry_id)
+            edit, tokens[at] = self._edits.make(unit, self._once(unit, text, said), 0, 1)
+            del edits[unit.entry_id]
+            edits |= {unit.entry_id: edit} if edit is not None else {}
         return replace(tail, tokens=tuple(tokens), edits=edits, more=more)
 
     def verbatim(self, live: LiveConversation) -> frozenset[str]:
@@ -213,12 +207,16 @@ class TailEditor:
             if unit is not None and unit.output is not None and unit.entry_id not in edits
         ]
         for *_, at, unit, output in sorted(outputs, key=lambda one: one[:3]):
-            text, _ = said.without(output.text)
-            text = with_recall(text, unit.entry_id)
-            if edit := self._edit(unit, with_images(text, unit.message), 0):
+            if edit := self._edit(unit, self._once(unit, output.text, said), 0):
                 edits[unit.entry_id], tokens[at] = edit
-            said.add(output.text, Place(self._less.facts[unit.entry_id].label))
         return replace(tail, tokens=tuple(tokens), edits=edits)
+
+    def _once(self, unit: Unit, text: str, said: KnownPassages) -> Content:
+        """The `text` of an output without passages that were `said`; its own are then said, too."""
+        left, _ = said.without(text)
+        said.add(text, Place(self._less.facts[unit.entry_id].label))
+        is_marked = left == text or recall_mark(unit.entry_id) in left
+        return with_images(left if is_marked else with_recall(left, unit.entry_id), unit.message)
 
     def fill(
         self,
