@@ -217,7 +217,7 @@ class MessageShortener:
         text = with_recall(text, entry_id) if text != output.text else text
         if line:
             own = filter(says_something, set(text.split("\n")) & set(output.text.split("\n")))
-            more = text if any(own) else ""
+            more = text if any(own) and not is_change else ""
             return Less(f"{line} {recall_mark(entry_id)}", shown | found, more)
         return Less(text if text != output.text else None, found)
 
