@@ -8,10 +8,24 @@ from pydantic import JsonValue
 from agent_tui.omissions import cut_end_mark
 
 _READ = frozenset(
-    (
-        *("title", "name", "summary", "description", "body", "text", "content", "detail"),
-        *("state", "status", "message", "reason", "error", "number", "key", "identifier"),
-    )
+    [
+        "title",
+        "name",
+        "summary",
+        "description",
+        "body",
+        "text",
+        "content",
+        "detail",
+        "state",
+        "status",
+        "message",
+        "reason",
+        "error",
+        "number",
+        "key",
+        "identifier",
+    ]
 )
 """Fields with these names, of RFC 9457 and of what services for issues and code have in common."""
 
@@ -28,10 +42,10 @@ def read_fields(text: str, written: str = "") -> str:
     if text[:1] not in ("{", "["):
         return ""
     try:
-        reply: JsonValue = json.loads(text)
+        fields = [*_fields("", json.loads(text))]
     except (ValueError, RecursionError):
         return ""
-    lines = [_line(name, value, written) for name, value in _fields("", reply)]
+    lines = [_line(name, value, written) for name, value in fields]
     more = [f"[{len(lines) - _MOST_FIELDS} more fields]"] if len(lines) > _MOST_FIELDS else []
     return "\n".join((*lines[:_MOST_FIELDS], *more)) or f"(JSON, {len(text):,} characters)"
 

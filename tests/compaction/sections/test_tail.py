@@ -691,8 +691,7 @@ def test_a_text_that_a_later_call_has_stands_there_alone(counter: TokenCounter) 
     created = result_id(talk)
     tail = tail_of(ended(talk), counter)
     assert tail.edits.keys() == {refused, created}
-    (call,) = tail.edits[refused].replacement or ()
-    assert isinstance(call, ToolCall)
+    (call,) = [one for one in tail.edits[refused].replacement or () if isinstance(one, ToolCall)]
     line = f"(as in create_issue Two {ISSUE[:20]}"
     assert str(call.arguments["body"]).startswith(line[:22])
     assert str(call.arguments["body"]).endswith(f"below) [recall {refused}]")

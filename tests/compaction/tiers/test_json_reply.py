@@ -36,7 +36,9 @@ def test_a_long_text_keeps_its_beginning_and_a_long_list_its_first_items() -> No
 
 def test_a_reply_without_such_fields_is_its_size_and_other_text_is_no_reply() -> None:
     assert read_fields('{"id": 7, "ok": true, "state": null}') == "(JSON, 36 characters)"
-    for text in ("{", "[main 1234567] x", "7", '"text"', ""):
+    deep = "[" * 900 + "]" * 900
+    assert read_fields(deep) in ("", "(JSON, 1,800 characters)")
+    for text in ("{", "[main 1234567] x", "7", '"text"', "", "[" * 100_000):
         assert read_fields(text) == ""
 
 
