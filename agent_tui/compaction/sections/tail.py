@@ -147,7 +147,7 @@ class TailEditor:
         for at in back:
             unit = self._units[live.entries[at].id]
             text = more.pop(unit.entry_id)
-            edit, tokens[at] = self._edits.make(unit, self._once(unit, text, said), 0, 1)
+            edit, tokens[at] = self._edits.make(unit, self._once(unit, text, said, " below"), 0, 1)
             del edits[unit.entry_id]
             edits |= {unit.entry_id: edit} if edit is not None else {}
         return replace(tail, tokens=tuple(tokens), edits=edits, more=more)
@@ -211,10 +211,10 @@ class TailEditor:
                 edits[unit.entry_id], tokens[at] = edit
         return replace(tail, tokens=tuple(tokens), edits=edits)
 
-    def _once(self, unit: Unit, text: str, said: KnownPassages) -> Content:
+    def _once(self, unit: Unit, text: str, said: KnownPassages, where: str = "") -> Content:
         """The `text` of an output without passages that were `said`; its own are then said, too."""
         left, _ = said.without(text)
-        said.add(text, Place(self._less.facts[unit.entry_id].label))
+        said.add(text, Place(f"{self._less.facts[unit.entry_id].label}{where}"))
         is_marked = left == text or recall_mark(unit.entry_id) in left
         return with_images(left if is_marked else with_recall(left, unit.entry_id), unit.message)
 

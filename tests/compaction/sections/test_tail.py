@@ -729,7 +729,7 @@ def test_results_from_before_a_commit_come_back_if_there_is_space_small_ones_fir
     back = maker.restore(live, tail, 0, sum(tokens[1:]), PLENTY)
     assert back.edits.keys() & ids == {ids[0], ids[1]}
     assert back.edits[ids[1]].replacement == (
-        f"(lines shown in $ tracker show same) [recall {ids[1]}]"
+        f"(lines shown in $ tracker show same below) [recall {ids[1]}]"
     )
     assert back.tokens[6] == live.tokens[6]
     assert maker.restore(live, tail, 0, tokens[1] // 2, PLENTY) == tail
