@@ -8,24 +8,10 @@ from pydantic import JsonValue
 from agent_tui.omissions import cut_end_mark
 
 _READ = frozenset(
-    [
-        "title",
-        "name",
-        "summary",
-        "description",
-        "body",
-        "text",
-        "content",
-        "detail",
-        "state",
-        "status",
-        "message",
-        "reason",
-        "error",
-        "number",
-        "key",
-        "identifier",
-    ]
+    (
+        *("title", "name", "summary", "description", "body", "text", "content", "detail"),
+        *("state", "status", "message", "reason", "error", "number", "key", "identifier"),
+    )
 )
 """Fields with these names, of RFC 9457 and of what services for issues and code have in common."""
 
