@@ -18,6 +18,7 @@ from agent_tui.compaction.sections.compose import (
     RULES_SHARE,
     SAID_MOST_SHARE,
     STEP_SHARE,
+    STEPS_SHARE,
     TAIL_SHARE,
     WAY_SHARE,
     SectionRooms,
@@ -127,9 +128,15 @@ class SpacePlanner:
             sections, way = self._before_cut(cut, tail, files)
             kept = self.kept if is_chosen_once else Kept()
             tail = self._tail((*kept.shown, *files))
-        while (more := self._fill(cut, tail, self._for_tail(sections, way, tail, cut)))[0] < cut:
-            cut, tail = more
-            sections, way = self._before_cut(cut, tail, files)
+        for share in (STEPS_SHARE, 1) if self._for_tail(sections, way, tail, cut) else ():
+            left = int(self._left(sections, way, tail, cut) * share)
+            while (more := self._fill(cut, tail, left))[0] < cut:
+                cut, tail = more
+                sections, way = self._before_cut(cut, tail, files, way)
+                left = self._left(sections, way, tail, cut) if share == 1 else 0
+            left, most = self._left(sections, way, tail, cut), int(self._room * STEP_SHARE)
+            tail = self._editor.restore(self._live, tail, cut, left, most)
+            sections, way = self._before_cut(cut, tail, files, way)
         if (left := self._left(sections, way, tail, cut)) and not sections.has_all_said:
             self._unused += left
             sections, way = self._before_cut(cut, tail, files)
@@ -166,10 +173,19 @@ class SpacePlanner:
         return 0 if is_chosen else left
 
     def _before_cut(
-        self, cut: int, tail: Tail, files: tuple[ShownFile, ...] | None = None
+        self,
+        cut: int,
+        tail: Tail,
+        files: tuple[ShownFile, ...] | None = None,
+        earlier: Way | None = None,
     ) -> tuple[Sections, Way]:
-        """The sections and the way so far, with `files`, or with those that fit."""
+        """The sections and the way so far, with `files`, or with those that fit.
+
+        Beside an `earlier` way, which told of more steps, it takes no more space.
+        """
         way_room = 0 if self._has_notes else int(self._sections_room * WAY_SHARE)
+        if earlier is not None:
+            way_room = min(way_room, self._counter.count_text(earlier[0]))
         before = self._before(cut)
         way = way_block(self._record, before, way_room, self._counter, files or ())
         return self._sections(cut, tail, way[0], files), way

@@ -98,6 +98,9 @@ TAIL_SHARE = 0.20
 STEP_SHARE = 0.12
 """A maximum for an earlier step: the model has answered it."""
 
+STEPS_SHARE = 0.5
+"""Of what is left for earlier steps, the part that they take before their results come back."""
+
 NEWEST_SHARE = 0.50
 """A maximum for the newest exchange, as far as its outputs can be cut."""
 

@@ -36,12 +36,18 @@ _LABEL_CHARS = 60
 
 
 class WrittenCall:
-    """What a call writes: the file at `path`, normalized, and the text; both may be empty."""
+    """What a call writes: the file at `path`, normalized, and the text; both may be empty.
+
+    `place` names the call.
+    """
 
     def __init__(self, call: ToolCall, folders: Sequence[str]) -> None:
         action = action_of(call)
         path, self.text = file_in_command(action.command) or (action.path, text_of_change(action))
         self.id, self.path = call.id, normalise_path(path, folders) if path else ""
+        is_of_file = self.path and not action.command
+        label = f"{action.tool} {self.path}" if is_of_file else action_label(action, _LABEL_CHARS)
+        self.place = Place(f"{label} below")
         edits = edits_in(action.arguments) if action.kind == "edit" else ()
         self.replaced = frozenset(line for old, _, _ in edits for line in old.split("\n"))
         self.lines = frozenset(filter(says_something, self.text.split("\n")))
@@ -101,7 +107,7 @@ class Elsewhere:
         passages: Splits texts.
 
     Attributes:
-        said: The passages that stand in `shown` or behind the message.
+        said: The passages that stand in `shown` or behind the message, in calls and results.
         passed: What the checks behind the message ran that passed.
     """
 

@@ -10,12 +10,16 @@ from agent_tui.compaction.sections.files import ShownFile
 
 EDITED = "(lines edited since)"
 STANDS = "(lines shown in {places})"
+_SAME = "(as in {places})"
 _Passage: TypeAlias = tuple[str, ...]
 _PASSAGE_LINES = 5
 """Fewer lines can be equal by chance."""
 
 _LEAST_RUN_LINES = 3
 """Of lines that a file is shown with, fewer take no more space than a mark."""
+
+_NEARLY = 0.2
+"""A text of whose lines no larger part is new stands elsewhere."""
 
 _CLOSING_CHARS = 3
 """A line without more characters, such as ``end`` or ``});``, says nothing alone."""
@@ -96,6 +100,16 @@ class KnownPassages:
             parts.append(mark.format(places=", ".join(names)) if names else EDITED)
             paths.update(place.path for place in places if place.path)
         return "\n".join(parts), frozenset(paths)
+
+    def line_for(self, text: str) -> tuple[str, frozenset[str]]:
+        """The line for a `text` that stands elsewhere, all or nearly, and its files; else empty."""
+        left, paths = self.without(text, _SAME)
+        lines = left.split("\n")
+        marks = [line for line in lines if line.startswith(_SAME.partition("{")[0])]
+        own = sum(map(says_something, lines)) - len(marks)
+        if not marks or own > _NEARLY * sum(map(says_something, text.split("\n"))):
+            return "", frozenset()
+        return " ".join(dict.fromkeys(marks)).replace("(", "(nearly " if own else "(", 1), paths
 
 
 def without_repeats(texts: Sequence[tuple[str, str, bool]]) -> list[str]:

@@ -631,3 +631,17 @@ def test_a_part_that_ends_inside_a_function_says_so(
     assert ("\n[... the block goes on]\n</excerpt>" in block.text) is goes_on
     (again,) = earlier_pieces(block.text, counter)
     assert again.lines == piece.lines[:last]
+
+
+def test_an_excerpt_that_begins_inside_of_a_block_names_its_beginning(
+    counter: TokenCounter,
+) -> None:
+    talk = Talk()
+    talk.user("Mend it.")
+    code = ['def run(path: "str"):', *(f"    step_{number}()" for number in range(30)), "", "x = 1"]
+    talk.tool("read", {"path": "src/a.py"}, numbered(code))
+    (piece,) = (piece for piece in pieces_of(talk, counter) if piece.path == "src/a.py")
+    block = kept(talk, counter, Pick(piece, ((10, 14),))).text
+    assert 'lines="10-14" in="def run(path: &quot;str&quot;):" state=' in block
+    assert [again.lines for again in earlier_pieces(block, counter)] == [tuple(code[9:14])]
+    assert " in=" not in kept(talk, counter, Pick(piece, ((1, 14),))).text

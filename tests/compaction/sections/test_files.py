@@ -1,5 +1,6 @@
 """Files stand as they are now, whatever was done to them since they were seen."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -512,6 +513,24 @@ def test_a_file_too_large_to_stand_whole_is_shown_by_its_edited_places(
     assert "def function_400(value): return 0" in lines
     assert lines[-1].startswith("def function_412(")
     assert not shown.is_whole
+
+
+def test_an_edited_function_is_shown_whole_or_with_the_line_that_it_begins_with(
+    counter: TokenCounter,
+) -> None:
+    functions = [
+        [f"def run_{n}(path: str) -> int:", *(f"    {n} + {line}" for line in range(30))]
+        for n in range(60)
+    ]
+    text = "\n".join(line for function in functions for line in function)
+    calls = [("read", {"path": "a.py"}, numbered(text.split("\n"))), edit("    7 + 20", "    8")]
+    (shown,) = choose_files([file_after(*calls)], 1_600, counter, None)
+    assert "\n".join([*functions[7][:21], "    8", *functions[7][22:]]) in shown.text
+    (shown,) = choose_files([file_after(*calls)], 200, counter, None)
+    assert "\n    8" in shown.text
+    assert re.search(
+        r"^@@ line 2\d\d, in def run_7\(path: str\) -> int:$", shown.text, re.MULTILINE
+    )
 
 
 def test_where_there_is_less_room_fewer_lines_are_around_the_edited_place(

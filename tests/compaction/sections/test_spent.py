@@ -140,7 +140,7 @@ def test_what_was_shown_before_the_newest_commit_takes_a_line(counter: TokenCoun
     talk = begun()
     bash("grep -rn part src", "\n".join(f"src/a.py:{n}:part_{n}" for n in range(60)))(talk)
     bash("ls src", "a.py")(talk)
-    talk.tool("read", {"path": "src/c.py"}, numbered(LINES))
+    talk.tool("read", {"path": "src/c.py"}, numbered([f"other_{n} = {n}" for n in range(40)]))
     talk.reply("Done.")
     *_, edit = left_out(talk, counter).edits.values()
     assert str(edit.replacement).startswith("src/a.py:\n0:part_0\n1:part_1\n")

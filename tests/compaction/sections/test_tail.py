@@ -1,5 +1,7 @@
 """The newest messages stay as they are; what stands elsewhere takes a line."""
 
+import json
+
 import pytest
 from pydantic import JsonValue
 
@@ -490,9 +492,10 @@ def test_all_results_of_the_newest_reply_stay(counter: TokenCounter) -> None:
     assert len(tail_of(ended(talk), counter, ("src/a.py", "src/b.py", "src/c.py")).edits) == 3
 
 
-def test_thinking_goes_from_all_but_the_newest_reply(counter: TokenCounter) -> None:
+@pytest.mark.parametrize("thought", ["I wonder. " * 100, "Hm.", ""], ids=("long", "short", "no"))
+def test_thinking_goes_from_all_but_the_newest_reply(counter: TokenCounter, thought: str) -> None:
     talk = begun()
-    thoughts = ThinkingContent(thinking="I wonder. " * 100)
+    thoughts = ThinkingContent(thinking=thought, signature="c2lnbmVk" * 40)
     for name in ("a", "b"):
         call = ToolCall(id=name, name="bash", arguments={"command": f"make {name}"})
         talk.message(
@@ -507,7 +510,9 @@ def test_thinking_goes_from_all_but_the_newest_reply(counter: TokenCounter) -> N
         talk.result(call, "built")
     tail = tail_of(talk, counter)
     assert list(tail.edits) == [result_id(talk, -4)]
-    assert "I wonder" not in str(tail.edits[result_id(talk, -4)].replacement)
+    assert "c2lnbmVk" not in str(tail.edits[result_id(talk, -4)].replacement)
+    live = read_live(talk.path, counter)
+    assert result_id(talk, -4) in editor(talk, counter).entries_as_written(live, tail, 0)
 
 
 def test_sizes_are_those_of_the_context_with_the_edits(counter: TokenCounter) -> None:
@@ -672,3 +677,61 @@ def test_a_view_gives_way_to_the_parts_that_a_model_chose_after_it_saw_it(
     assert tail.files[first] == {"a.py"}
     assert second not in tail.edits
     assert first not in tail_of(talk, counter, (parts["a.py"],)).edits
+
+
+ISSUE = "\n".join(f"{number}. The parser drops item {number}.\n" for number in range(40))
+
+
+def test_a_text_that_a_later_call_has_stands_there_alone(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("create_issue", {"title": "One", "body": ISSUE}, "Wrong team.", is_error=True)
+    refused = result_id(talk, -2)
+    reply = {"id": "7", "title": "One", "body": ISSUE, "url": "https://tracker.example/7"}
+    talk.tool("create_issue", {"title": "Two", "body": ISSUE}, json.dumps(reply))
+    created = result_id(talk)
+    tail = tail_of(ended(talk), counter)
+    assert tail.edits.keys() == {refused, created}
+    (call,) = [one for one in tail.edits[refused].replacement or () if isinstance(one, ToolCall)]
+    line = f"(as in create_issue Two {ISSUE[:20]}"
+    assert str(call.arguments["body"]).startswith(line[:22])
+    assert str(call.arguments["body"]).endswith(f"below) [recall {refused}]")
+    assert call.arguments["title"] == "One"
+    left = str(tail.edits[created].replacement)
+    assert left == f"title: One\nbody: (as written above)\n[recall {created}]"
+
+
+def test_a_new_text_of_an_edit_that_is_nearly_all_shown_takes_a_line(counter: TokenCounter) -> None:
+    talk = begun()
+    new = f"{WRITTEN}\nlast = 1"
+    talk.tool("edit", {"path": "src/a.py", "old": "x", "new": new}, "done")
+    shown = ShownFile("src/a.py", WRITTEN, is_whole=False)
+    live = read_live(ended(talk).path, counter)
+    tail = editor(talk, counter).lines_for_what_stands_elsewhere(live, {"src/a.py": shown}, PLENTY)
+    (edit,) = tail.edits.values()
+    assert "(nearly as in src/a.py above) [recall" in str(edit.replacement)
+    assert tail.files_to_show(live.entries) == {"src/a.py"}
+
+
+def test_results_from_before_a_commit_come_back_if_there_is_space_small_ones_first(
+    counter: TokenCounter,
+) -> None:
+    talk = begun()
+    sizes = {"long": 60, "short": 20, "same": 20}
+    for name, count in sizes.items():
+        text = "".join(f"{'short' if name == 'same' else name} {n}\n" for n in range(9 * count))
+        talk.tool("bash", {"command": f"tracker show {name}"}, text)
+    ids = [result_id(talk, at) for at in (2, 4, 6)]
+    talk.tool("bash", {"command": "git commit -qam x"}, "[main 1234567] x\n 1 file changed")
+    live, maker = read_live(ended(talk).path, counter), editor(talk, counter)
+    tail = tail_of(talk, counter)
+    assert all("lines; " in str(tail.edits[id].replacement) for id in ids)
+    tokens = [live.tokens[at] for at in (2, 4, 6)]
+    back = maker.restore(live, tail, 0, sum(tokens[1:]), PLENTY)
+    assert back.edits.keys() & ids == {ids[0], ids[1]}
+    assert back.edits[ids[1]].replacement == (
+        f"(lines shown in $ tracker show same below) [recall {ids[1]}]"
+    )
+    assert back.tokens[6] == live.tokens[6]
+    assert maker.restore(live, tail, 0, tokens[1] // 2, PLENTY) == tail
+    assert maker.restore(live, tail, 0, PLENTY, tokens[0] // 2).edits.keys() & ids == set(ids[:2])
+    assert not maker.restore(live, tail, 0, PLENTY, PLENTY).edits.keys() & {ids[0], ids[2]}
