@@ -65,6 +65,9 @@ _SUBJECT_CHARS = 120
 _END_CHARS = 100
 """Messages with the same end name the same error, with the path written in another way."""
 
+_PARAGRAPH_LINES = 6
+"""A maximum, for what explains an error."""
+
 _LONGEST_ERROR_LINE = 400
 """Longer lines are generated or minified text that happens to contain the word."""
 
@@ -175,7 +178,8 @@ def error_lines(output: str, most: int = 3, *, around: int = 0) -> list[str]:
     Args:
         output: What the action put out.
         most: Limit of the lines.
-        around: Number of lines to add before and after the first one, which may have its text.
+        around: Number of lines to add before and after the first one, which may have its text. If
+            any, so does the paragraph that it begins, or the next one, up to another error.
     """
     lines = [line.strip() for line in output[-20_000:].split("\n")]
     lines = [line for line in lines if line and not _SAYS_NOTHING.match(line)]
@@ -193,6 +197,11 @@ def error_lines(output: str, most: int = 3, *, around: int = 0) -> list[str]:
     chosen = {*naming, *others[max(len(others) - most + len(naming), 0) :]} or {len(short) - 1}
     first = min(chosen)
     chosen.update(range(max(first - around, 0), min(first + around + 1, len(short))))
+    paragraph = output.partition(short[first])[2].strip().partition("\n\n")[0] if around else ""
+    for at in range(first + 1, min(first + 1 + _PARAGRAPH_LINES, len(short))):
+        if short[at] not in paragraph or _NAMES_ERROR.search(short[at]):
+            break
+        chosen.add(at)
     return [short[at] for at in sorted(chosen)]
 
 

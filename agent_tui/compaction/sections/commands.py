@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from typing import TypeAlias
@@ -18,7 +18,7 @@ from agent_tui.sessions.shell_files import (
     shell_changes,
 )
 
-_COMMAND_CHARS = 200
+_COMMAND_CHARS, _RAN_CHARS = 200, 140
 _IN_FOLDER = re.compile(r"^\s*(?:cd\s+[^&;\n]+(?:&&|;|\n)\s*)+")
 
 _PREPARING = frozenset({"cd", "set", "export", "source", ".", "true", "unset", "pushd", "popd"})
@@ -57,22 +57,23 @@ class CommandRun:
     """What a command runs: `words` from the program to the task (``npm run test``).
 
     `targets` are the arguments that look like files, folders and single tests, `values` the other
-    values of options.
+    values of options. `as_run` is all of it.
     """
 
     words: tuple[str, ...]
     targets: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
+    as_run: str = field(default="", compare=False)
 
     def covers(self, other: "CommandRun") -> bool:
         """Whether the success of this run shows that what failed in `other` now works.
 
-        It does if the same task ran on the same targets or more; no targets means all. The last
-        word identifies a task, however it was started (``uv run pytest``, ``npm run test``).
+        It does if the same task ran on the same targets or more; no targets means all. Another
+        program may start it (``uv run pytest``), or its own in other words (``npm run test``).
         """
         folders = {w for w in self.words[1:] if any(reaches(w, to) for to in other.targets)}
-        task = [word for word in self.words if word not in folders][-1:]
-        is_same = other.words[-1:] in (self.words[-1:], tuple(task))
+        task = tuple(word for word in self.words if word not in folders)
+        is_same = any(_is_same_task(own, other.words) for own in (self.words, task))
         if not is_same or not self.values <= other.values:
             return False
         targets = self.targets | folders
@@ -134,14 +135,36 @@ class PassedRuns:
                 yield from self._found.get((place, value), ())
 
 
+def _is_same_task(words: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether one of them ends with the other, or both begin and end alike."""
+    least = min(len(words), len(others))
+    is_end = words[-least:] == others[-least:]
+    return is_end or (words[0], words[-1]) == (others[0], others[-1])
+
+
+def how_passed(failed: Runs, later: Runs) -> str:
+    """How `later`, whose success shows that `failed` works, ran the same.
+
+    Returns: A clause, such as ``with other options: `lint a.py```; empty if it ran in the same way.
+    """
+    shown = [run for run in later if any(map(run.covers, failed))] or later
+    if {run.as_run for run in failed} <= {run.as_run for run in shown}:
+        return ""
+    how = "within"
+    if {run.targets for run in shown} == {run.targets for run in failed}:
+        is_alike = {run.words for run in shown} == {run.words for run in failed}
+        how = "with other options:" if is_alike else "as"
+    return f"{how} `{one_line(' && '.join(run.as_run for run in shown), _RAN_CHARS)}`"
+
+
 def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> CommandRun:
     words, targets, values = [re.sub(r"[\d.]+$", "", name) or name], set[str](), set[str]()
     before = ""
     for word in arguments:
-        if _TARGET.search(word):
+        if _TARGET.search(word) and not word.startswith("--"):
             targets.add(_INLINE if re.search(r"[\s;]|\)$", word) else word)
         elif before == "-m" and words[-1].startswith("python"):
-            words.append(word)
+            words[-1] = word
         elif before.startswith("-") and "=" not in before:
             values.add(word)
         elif not word.startswith("-") and not word.isdigit():
@@ -149,9 +172,8 @@ def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> CommandRun:
         before = word
     if has_text and not arguments:
         targets.add(_INLINE)
-    return CommandRun(
-        tuple(words), frozenset(targets), frozenset(v for v in values if v[:1] != "-")
-    )
+    options = frozenset(value for value in values if value[:1] != "-")
+    return CommandRun(tuple(words), frozenset(targets), options, " ".join((name, *arguments)))
 
 
 def reaches(own: str, target: str) -> bool:

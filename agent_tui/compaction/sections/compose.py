@@ -213,7 +213,7 @@ def read_work(
             if not is_done(now := _as_it_is_now(task, files, folders, on_disk))
         ),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
-        failures=FailureReader(folders, earlier.failures).read(new),
+        failures=FailureReader(folders, earlier.failures).read(new, files),
         files=files,
         ledger=ledger,
         earlier_way=earlier.way,

@@ -1,7 +1,7 @@
 """Calls that failed: their errors, what followed, and which of them are still open."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -12,12 +12,15 @@ from agent_tui.compaction.sections.commands import (
     CommandRun,
     PassedRuns,
     hides_exit_code,
+    how_passed,
+    is_commit,
     is_looking_around,
     reaches,
     runs_of,
     without_folder,
     without_view,
 )
+from agent_tui.compaction.sections.file_states import TO_COMMITTED, FileState
 from agent_tui.compaction.sections.file_views import edits_in
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied
 from agent_tui.omissions import one_line, recall_mark
@@ -35,6 +38,7 @@ from agent_tui.sessions.outputs import (
     test_counts,
     without_place,
 )
+from agent_tui.sessions.shell_files import shell_changes
 from agent_tui.tokens import TokenCounter
 
 MOST_OPEN = 12
@@ -66,6 +70,7 @@ _NOTE = re.compile(r"\n(?=[-*#\d]|\s*\n)")
 _WORD = re.compile(r"[^\W\d]\w{3,}")
 _DECISIVE = re.compile(r"\d|_|[a-z][A-Z]")
 
+_COMMITTED = "the files that it names were changed and committed since"
 _ENDINGS = {"failed": "failed in another way later", "declined": "refused by the user"}
 
 
@@ -100,8 +105,30 @@ class _Tracked:
         named = set(_FILE_NAME.findall("\n".join(_decisive_lines(self.failure))))
         return bool(named) and named <= names
 
+    def settle(self, why: str, steps: Sequence[str] = ()) -> None:
+        """End the failure, though nothing ran again, for the clause `why`."""
+        self.update(ending="settled", later=why, steps=tuple(steps))
+
     def update(self, **values: object) -> None:
         self.failure = self.failure.model_copy(update=values)
+
+
+@dataclass(slots=True)
+class _Made:
+    """A step, and whether git has it or threw it away; `changed` are the files it changed."""
+
+    event: Done
+    changed: Sequence[str]
+    is_committed: bool = False
+    is_undone: bool = False
+
+    def now(self, step: str, lines: Mapping[str, Set[str]]) -> str:
+        """`step`, told as this one, as far as the `lines` of its file have it; else empty."""
+        path = next(iter(self.changed), "")
+        if self.is_undone or path not in lines:
+            return "" if self.is_undone else step
+        left = _step(self.event, self.changed, lines[path])
+        return left and f"{left}{step.removeprefix(_step(self.event, self.changed))}"
 
 
 class FailureReader:
@@ -126,9 +153,17 @@ class FailureReader:
         ]
         self._unexplained: list[_Tracked] = []
         self._looked: list[str] = []
+        self._made: dict[str, _Made] = {}
 
-    def read(self, events: Iterable[HistoryEvent]) -> tuple[Failure, ...]:
-        """The failures after `events`, oldest first."""
+    def read(
+        self, events: Iterable[HistoryEvent], files: Sequence[FileState] = ()
+    ) -> tuple[Failure, ...]:
+        """The failures after `events`, oldest first.
+
+        Args:
+            events: The conversation.
+            files: The files after it, of which is told what still stands.
+        """
         for event in events:
             if isinstance(event, Done):
                 self._read(event)
@@ -136,9 +171,18 @@ class FailureReader:
                 for one in self._unexplained:
                     one.update(said=one_line(event.text, _SAID_CHARS))
                 self._unexplained = []
+        paths = {path for made in self._made.values() for path in made.changed[:1]}
+        texts = ((file.path, file.text) for file in files if file.path in paths)
+        lines = {path: {*map(str.strip, text.split("\n"))} for path, text in texts}
+        has = {file.path for file in files if file.is_committed}
         for one in self._found:
-            if one.is_open and (telling := _telling(one.steps, one.failure)):
+            if one.is_open and one.failure.since and has.issuperset(one.failure.since):
+                one.settle(_COMMITTED, _shown_steps(_telling(one.steps, one.failure), one.failure))
+            elif one.is_open and (telling := _telling(one.steps, one.failure)):
                 one.update(steps=_shown_steps(telling, one.failure))
+            elif one.failure.ending == "passed":
+                now = (self._made[s].now(s, lines) if s in self._made else s for s in one.steps)
+                one.update(steps=_curing_steps(one, [*now]))
         return tuple(one.failure for one in self._found)
 
     def _read(self, event: Done) -> None:
@@ -146,6 +190,7 @@ class FailureReader:
         is_text = output.ending == "declined" and "\n" in output.action.command
         if output.ending == "cancelled" or (output.said and not is_text):
             return
+        self._note_undone(output)
         runs = self._runs_of(output)
         if output.job:
             self._note_step(event, runs)
@@ -162,8 +207,8 @@ class FailureReader:
                 if is_hidden and not counts:
                     continue
                 if is_cured:
-                    steps = _curing_steps(one)
-                    one.update(ending="passed", steps=steps, later="" if is_same else label)
+                    later = "" if is_same else how_passed(one.runs, runs)
+                    one.update(ending="passed", later=later)
                 else:
                     one.update(later=label)
             self._note_step(event, runs)
@@ -204,8 +249,12 @@ class FailureReader:
             step += f" (after reading {', '.join(looked)})" if changed else ""
         if step:
             self._looked = []
+            self._made[step] = _Made(event, changed)
         names_gone = {PurePosixPath(path).name for path in gone} - {""}
-        self._found = [one for one in self._found if not one.is_only_about(names_gone)]
+        made = {PurePosixPath(path).name for one in self._made.values() for path in one.changed}
+        about = [one for one in self._found if one.is_only_about(names_gone)]
+        if names_gone <= made:
+            self._found = [one for one in self._found if one not in about]
         for one in self._found if step else ():
             if not one.is_open:
                 continue
@@ -215,6 +264,20 @@ class FailureReader:
             one.near.update([step] if since else ())
             if len(one.steps) < _MOST_NOTED_STEPS:
                 one.steps.append(step)
+        for one in about:
+            one.settle(f"{', '.join(sorted(names_gone))} was removed since", one.steps[-1:])
+
+    def _note_undone(self, output: Output) -> None:
+        """Note which steps git threw away: what was not committed, or all before a reset."""
+        for made in self._made.values() if is_commit(output) else ():
+            made.is_committed = True
+        for path, by in shell_changes(output.action.command).restored:
+            root = normalise_path(path, self._folders)
+            is_all = bool(root) or "reset" in by.split()
+            for made in self._made.values() if is_all or TO_COMMITTED.match(by) else ():
+                is_inside = any(not root or reaches(root, path) for path in made.changed)
+                is_last = TO_COMMITTED.match(by) and made.is_committed
+                made.is_undone |= is_inside and not is_last
 
     def _runs_of(self, output: Output) -> tuple[CommandRun, ...]:
         action = output.action
@@ -342,8 +405,9 @@ def _lines(failure: Failure, known: str) -> Iterator[str]:
         return
     yield f"- {one_line(failure.label, _LABEL_CHARS)}{times}: {then}{mark}"
     is_over = failure.ending in ("passed", "failed")
+    is_brief = is_over and is_test(failure.label.removeprefix("$ "))
     yield from (
-        f"  {one}" for one in (_decisive_lines(failure) if is_over else failure.lines) if one
+        f"  {one}" for one in (_decisive_lines(failure) if is_brief else failure.lines) if one
     )
     if failure.said and not is_over and _plain(failure.said).rstrip("…") not in known:
         yield f"  you replied: {failure.said}"
@@ -355,8 +419,9 @@ def _lines(failure: Failure, known: str) -> Iterator[str]:
 def _outcome(failure: Failure) -> str:
     """How `failure` ended."""
     if failure.ending == "passed":
-        as_run = one_line(failure.later.removeprefix("$ "), _LABEL_CHARS)
-        return f"passed later as `{as_run}`" if as_run else "passed later"
+        return f"passed later {failure.later}".rstrip()
+    if failure.ending == "settled":
+        return failure.later
     since = ", ".join(PurePosixPath(path).name for path in failure.since[-_MOST_STEPS:])
     if failure.ending == "open" and failure.later:
         as_run = one_line(failure.later.removeprefix("$ "), _LABEL_CHARS)
@@ -449,20 +514,28 @@ def _names(failure: Failure, output: str = "") -> frozenset[str]:
     return frozenset(name for text in texts for name in _FILE_NAME.findall(text))
 
 
-def _step(event: Done, changed: Sequence[str]) -> str:
+def _step(event: Done, changed: Sequence[str], now: Set[str] | None = None) -> str:
+    """What `event` did; of an edit, only what it changed that is so in the lines `now`, if any."""
     action = event.output.action
     if action.command:
         return f"$ {one_line(without_folder(action.command), _STEP_CHARS)}"
     name = PurePosixPath(next(iter(changed), action.path)).name
-    edits = [change for old, new, _ in edits_in(action.arguments) if (change := _change(old, new))]
+    made = edits_in(action.arguments)
+    edits = [change for old, new, _ in made if (change := _change(old, new, now))]
+    if made and not edits and now is not None:
+        return ""
     return f"{action.tool} {name}{f': {edits[0]}' if edits else ''}"
 
 
-def _change(old: str, new: str) -> str:
+def _change(old: str, new: str, now: Set[str] | None) -> str:
     """The beginning of the lines that an edit removed, and of those that it added."""
     before, after = ([line.strip() for line in text.split("\n")] for text in (old, new))
     gone = [line for line in before if line and line not in after]
     came = [line for line in after if line and line not in before]
+    if now is not None:
+        stands = [line for line in came if line in now and re.search(r"\w", line)]
+        gone = [line for line in gone if line not in now and (stands or not came)]
+        came = stands
     if not gone and not came:
         return ""
     shown = (one_line(" ⏎ ".join(lines), _CODE_CHARS) for lines in (gone, came))
@@ -481,11 +554,15 @@ def _shown_steps(steps: Sequence[str], failure: Failure) -> tuple[str, ...]:
     return tuple(step for gap, at in shown for step in (*gap, distinct[at]))
 
 
-def _curing_steps(one: _Tracked) -> tuple[str, ...]:
-    """Of the steps until `one` passed, those about what its error names, and the last."""
+def _curing_steps(one: _Tracked, now: Sequence[str]) -> tuple[str, ...]:
+    """Of the steps until `one` passed, those about what its error names, and the last.
+
+    `now` is each as far as it still stands, else empty.
+    """
     telling = _telling(one.steps, one.failure)
-    cures = [step for step in one.steps if step in one.near or step in telling]
-    return _shown_steps([*cures, *one.steps[-1:]], one.failure)
+    steps = [*zip(one.steps, now, strict=True)]
+    cures = [left for step, left in steps if step in one.near or step in telling]
+    return _shown_steps([left for left in (*cures, *now[-1:]) if left], one.failure)
 
 
 def _telling(steps: Sequence[str], failure: Failure) -> list[str]:

@@ -40,7 +40,7 @@ _COMMAND_CHARS = 90
 _LONG_LINE_CHARS = 500
 _RAN, _BY_GIT = "$ ", "$ git "
 _CLEAN = "nothing to commit, working tree clean"
-_TO_COMMITTED = re.compile(
+TO_COMMITTED = re.compile(
     r"git (?:checkout(?: HEAD)? (?:-- |\.$)|restore (?!.*(?:--source|-s\b))|reset --hard(?: HEAD)?$"
     r"|stash(?: push\b|$))"
 )
@@ -175,10 +175,10 @@ class FileState:
     def restore(self, command: str) -> None:
         """Set the file to the state that git's `command` leaves it in, as far as that is known."""
         is_at_head = self.is_committed or not self.is_changed
-        if is_at_head and _TO_COMMITTED.match(command):
+        if is_at_head and TO_COMMITTED.match(command):
             return
         self.written_at = ""
-        if self.committed is not None and self.committed[0] and _TO_COMMITTED.match(command):
+        if self.committed is not None and self.committed[0] and TO_COMMITTED.match(command):
             (self.runs, self.unseen), self.places, self.is_committed = self.committed, [], True
         else:
             self.seen_before = _RAN + command

@@ -13,6 +13,7 @@ from agent_tui.compaction.sections.failures import (
     has_failed,
     open_errors,
 )
+from agent_tui.compaction.sections.file_states import FileReader
 from agent_tui.compaction.sections.history import Done, HistoryEvent, read_history
 from agent_tui.messages import FileTouches, Job, JsonObject, ToolDetails
 from agent_tui.sessions.entries import Failure
@@ -146,7 +147,8 @@ def test_only_the_newest_dozen_is_kept() -> None:
 
 
 def failures(talk: Talk, *earlier: Failure) -> tuple[Failure, ...]:
-    return FailureReader(FOLDERS, earlier).read(read_history(talk.path))
+    events = read_history(talk.path)
+    return FailureReader(FOLDERS, earlier).read(events, FileReader(FOLDERS).read(events))
 
 
 def told(talk: Talk, counter: TokenCounter, notes: str = "", room: int = 2_000) -> list[str]:
@@ -189,6 +191,51 @@ def test_what_failed_is_told_with_its_lines_and_what_was_done_until_it_passed(
     ]
 
 
+NEXT = "/project/src/a.py"
+
+
+@each_row(
+    ("after", "left"),
+    [
+        ((), "edit a.py: `x = 1` -> `x = 2 ⏎ y = 3`"),
+        ((("x = 2\ny = 3", "x = 1\ny = 3"),), "edit a.py: nothing -> `y = 3`"),
+        ((("x = 2\ny = 3", "x = 9"),), None),
+        ((("x = 2\ny = 3", "x = 1"),), None),
+        (("git checkout src/a.py",), None),
+        (("git stash",), None),
+        (("git commit -am x", "git reset --hard"), "edit a.py: `x = 1` -> `x = 2 ⏎ y = 3`"),
+        (("git commit -am x", "git reset --hard HEAD~1"), None),
+        (("git commit -am x", "git pull --rebase"), "edit a.py: `x = 1` -> `x = 2 ⏎ y = 3`"),
+        (("git checkout src/b.py",), "edit a.py: `x = 1` -> `x = 2 ⏎ y = 3`"),
+    ],
+)
+def test_what_cured_a_failure_is_told_as_far_as_it_still_stands(
+    after: Sequence[Any], left: str | None
+) -> None:
+    talk = begun()
+    run(talk, "pytest a.py", BAD, 1)
+    change(talk, NEXT, "x = 1", "x = 2\ny = 3")
+    talk.tool("edit", {"path": NEXT, "old": "z", "new": "w"}, "No.", is_error=True)
+    run(talk, "pytest a.py", "1 passed")
+    for step in after:
+        if isinstance(step, str):
+            run(talk, step, "[main 1234567] x" if "commit" in step else "done")
+        else:
+            change(talk, NEXT, *step)
+    first = failures(talk)[0]
+    assert (first.ending, first.steps) == ("passed", (left,) if left else ())
+
+
+def test_a_command_whose_change_git_threw_away_cured_nothing() -> None:
+    talk = begun()
+    run(talk, "pytest a.py", BAD, 1)
+    run(talk, "sed -i s/1/2/ src/a.py")
+    run(talk, "pytest a.py", "1 passed")
+    assert failures(talk)[0].steps == ("$ sed -i s/1/2/ src/a.py",)
+    run(talk, "git restore .")
+    assert failures(talk)[0].steps == ()
+
+
 def test_the_same_failure_again_is_told_once_with_its_count(counter: TokenCounter) -> None:
     talk = begun()
     for number in range(3):
@@ -229,11 +276,24 @@ def test_tests_that_a_pipe_lets_end_well_failed_if_their_count_says_so() -> None
     assert open_errors(ran(("pytest | tail -1", "0 failed, 3 passed", 0))) == ()
 
 
-def test_a_success_with_other_options_is_told_as_it_was_run(counter: TokenCounter) -> None:
+@each_row(
+    ("failed", "later", "clause"),
+    [
+        ("lint run -D ./a", "git diff > x && lint run ./a", " with other options: `lint run ./a`"),
+        ("lint run ./a", "make && lint run ./a 2>&1 | head", ""),
+        ("pytest a.py", "uv run pytest a.py", " as `uv run pytest a.py`"),
+        ("pytest -k one a.py", "pytest a.py", " with other options: `pytest a.py`"),
+        ("go test ./a", "go test ./... && go vet ./a", " within `go test ./...`"),
+        ("pytest tests/a.py", "pytest tests", " within `pytest tests`"),
+    ],
+)
+def test_a_success_says_how_the_same_program_ran_on_the_target(
+    counter: TokenCounter, failed: str, later: str, clause: str
+) -> None:
     talk = begun()
-    run(talk, "lint run --disable-all ./a", "Error: unknown flag: --disable-all", 3)
-    run(talk, "lint run ./a", "0 issues.")
-    assert "passed later as `lint run ./a` [" in told(talk, counter)[0]
+    run(talk, failed, "Error: unknown flag: -D", 3)
+    run(talk, later, "0 issues.")
+    assert f"$ {failed}: passed later{clause} [recall" in told(talk, counter)[0]
 
 
 def test_a_success_that_a_filter_hides_ends_no_other_failure(counter: TokenCounter) -> None:
@@ -261,12 +321,47 @@ def test_failed_tests_that_pass_in_a_narrower_run_are_told_so(counter: TokenCoun
     assert ": passed later" in told(talk, counter)[0]
 
 
-def test_a_failure_of_a_file_that_is_gone_is_dropped() -> None:
+def test_a_failure_of_a_file_that_the_session_made_and_removed_is_dropped() -> None:
     talk = begun()
+    change(talk, "/project/src/a.ts", "1", "2")
     run(talk, "tsc", "src/a.ts(1,2): error TS2305: no member 'x'", 1)
     run(talk, "lint src", "src/b.ts:1:2: error: src/a.ts exports nothing", 1)
     run(talk, "rm src/a.ts")
     assert [one.label for one in failures(talk)] == ["$ lint src"]
+
+
+LOCKED = """\
+Rebasing (3/4) error: Unable to create '/project/.git/index.lock': File exists.
+
+Another git process seems to be running in this repository, e.g.
+an editor opened by 'git commit'. Please make sure all processes
+are terminated then try again.
+
+hint: Could not execute the todo command"""
+
+
+def test_a_file_in_the_way_that_was_removed_settles_the_failure(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "git fetch && git rebase origin/main", LOCKED, 1)
+    run(talk, "rm -f .git/index.lock && git rebase --continue", "Successfully rebased")
+    (failure,) = failures(talk)
+    assert told(talk, counter) == [
+        "- $ git fetch && git rebase origin/main: index.lock was removed since "
+        f"[recall {failure.entry_id}]",
+        *(f"  {line}" for line in LOCKED.split("\n") if line),
+        "  tried: $ rm -f .git/index.lock && git rebase --continue",
+    ]
+
+
+def test_a_failure_whose_files_are_committed_since_is_settled(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "lint run a.py", "a.py:1:2: permission denied: x", 126)
+    change(talk, "/project/a.py", "1", "2")
+    assert "not tried again since a.py changed" in told(talk, counter)[0]
+    run(talk, "git commit -am x", "[main 1234567] x\n 1 file changed")
+    assert "were changed and committed since" in told(talk, counter)[0]
+    change(talk, "/project/a.py", "2", "3")
+    assert "not tried again since a.py changed" in told(talk, counter)[0]
 
 
 def test_what_is_over_has_only_the_lines_that_name_the_error(counter: TokenCounter) -> None:
