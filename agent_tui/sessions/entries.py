@@ -137,9 +137,9 @@ class Failure(Stored):
     lines: tuple[str, ...]
     entry_id: str = ""
     times: int = 1
-    ending: Literal["open", "passed", "failed", "settled", "declined", "refused"] = "open"
-    """``failed``: later, in another way; ``settled``: though it did not run again; ``declined``: by
-    the user; ``refused``: by the program."""
+    ending: Literal["open", "passed", "failed", "settled", "warned", "declined", "refused"] = "open"
+    """``failed``: later, in another way; ``settled``: though it did not run again; ``warned``: it
+    passed, but warned; ``declined``: by the user; ``refused``: by the program."""
     said: str = ""
     steps: tuple[str, ...] = ()
     since: tuple[StoredPath, ...] = ()

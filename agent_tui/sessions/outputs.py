@@ -50,6 +50,8 @@ _REPORTS_ERROR = re.compile(
 )
 """A line with which compilers and runtimes begin an error, not one that only mentions it."""
 
+_WARNING = re.compile(r"\s*warning: \S", re.IGNORECASE)
+
 _SAYS_NOTHING = re.compile(
     r"^(?:\[job \w+: [^\]]*\]|\[(?:moved to|continues in) the background: [^\]]*\]"
     r"|[\[(]?(?:no output|(?:command |process )?exit(?:ed with)? (?:code|status) \d+)[\])]?"
@@ -161,6 +163,13 @@ def names_error(line: str) -> bool:
 def without_place(line: str) -> str:
     """The message in `line`, without the place of the error at its beginning."""
     return _PLACE.sub("", line, count=1)
+
+
+def warning_lines(output: str, most: int) -> list[str]:
+    """The first `most` lines of `output` that are warnings, each once."""
+    found = (line.strip() for line in output[-20_000:].split("\n") if _WARNING.match(line))
+    lines = dict.fromkeys(line for line in found if len(line) <= _LONGEST_ERROR_LINE)
+    return list(lines)[:most]
 
 
 def error_text(output: str) -> str:

@@ -36,6 +36,7 @@ from agent_tui.sessions.outputs import (
     names_error,
     reports_error,
     test_counts,
+    warning_lines,
     without_place,
 )
 from agent_tui.sessions.shell_files import shell_changes
@@ -71,7 +72,11 @@ _WORD = re.compile(r"[^\W\d]\w{3,}")
 _DECISIVE = re.compile(r"\d|_|[a-z][A-Z]")
 
 _COMMITTED = "the files that it names were changed and committed since"
-_ENDINGS = {"failed": "failed in another way later", "declined": "refused by the user"}
+_ENDINGS = {
+    "failed": "failed in another way later",
+    "declined": "refused by the user",
+    "warned": "passed, but warned",
+}
 
 
 @dataclass(slots=True)
@@ -212,6 +217,7 @@ class FailureReader:
                 else:
                     one.update(later=label)
             self._note_step(event, runs)
+            self._note_warnings(event, runs)
         elif lines := _lines_of(output):
             self._add(event, runs, lines)
 
@@ -233,6 +239,17 @@ class FailureReader:
         new = _Tracked(failure, runs, _names(failure, said), steps)
         self._found = [*self._found[1 - _MOST :], new]
         self._unexplained.append(new)
+
+    def _note_warnings(self, event: Done, runs: tuple[CommandRun, ...]) -> None:
+        """Note what a command that does something warned of; the same without a warning ends it."""
+        command = event.output.action.command
+        old = [one for one in self._found if one.runs == runs and one.failure.ending == "warned"]
+        self._found = [one for one in self._found if one not in old]
+        lines = warning_lines(event.output.text, _MOST_LINES)
+        if lines and command and not is_looking_around(command) and not is_test(command):
+            label, entry_id = self._label(event.output), event.entry_id
+            new = Failure(label=label, lines=tuple(lines), entry_id=entry_id, ending="warned")
+            self._found.append(_Tracked(new, runs))
 
     def _note_step(self, event: Done, runs: tuple[CommandRun, ...]) -> None:
         """Note for each open failure what `event` changed or ran."""

@@ -353,6 +353,31 @@ def test_a_file_in_the_way_that_was_removed_settles_the_failure(counter: TokenCo
     ]
 
 
+SKIPPED = """\
+warning: skipped previously applied commit d4616fe
+warning: skipped previously applied commit 1aea860
+hint: use --reapply-cherry-picks to include skipped commits
+Successfully rebased and updated refs/heads/fix."""
+
+
+def test_the_warnings_of_a_success_are_told_until_it_runs_without(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "git fetch origin main && git rebase origin/main", SKIPPED)
+    (found,) = failures(talk)
+    warned = [
+        f"- $ git fetch origin main && git rebase origin/main: passed, but warned "
+        f"[recall {found.entry_id}]",
+        *(f"  {line}" for line in SKIPPED.split("\n")[:2]),
+    ]
+    assert told(talk, counter) == warned
+    assert open_errors(read_history(talk.path)) == ()
+    run(talk, "pytest", "warning: no tests to run\n1 passed")
+    run(talk, "cat notes", "warning: wet paint")
+    assert told(talk, counter) == warned
+    run(talk, "git fetch origin main && git rebase origin/main", "Successfully rebased")
+    assert told(talk, counter) == []
+
+
 def test_a_failure_whose_files_are_committed_since_is_settled(counter: TokenCounter) -> None:
     talk = begun()
     run(talk, "lint run a.py", "a.py:1:2: permission denied: x", 126)
