@@ -127,6 +127,13 @@ class Elsewhere:
         lines = frozenset(filter(says_something, facts.lines))
         return bool(lines) and lines <= self.places_in_view(facts).keys()
 
+    def file_with(self, facts: MessageFacts) -> ShownFile | None:
+        """The file of a message as it is shown; None if it is not, or shows no line of its view."""
+        file = self.shown.get(facts.path)
+        lines = filter(says_something, facts.lines)
+        has_any = facts.view is None or not self._lines_shown(facts.path).isdisjoint(lines)
+        return file if file is not None and (file.is_whole or has_any) else None
+
     def has_change(self, call: WrittenCall) -> bool:
         """Whether what is left in its file of the text that `call` writes is shown or committed.
 

@@ -161,8 +161,9 @@ class MessageShortener:
         facts, entry_id, text = self.facts[unit.entry_id], unit.entry_id, output.text
         command, tool = output.action.command, output.action.tool.lower()
         if elsewhere.has_view(output, facts):
-            shown = frozenset({facts.path} & elsewhere.shown.keys())
-            where = f"{facts.path} is shown in the summary" if shown else "edited since"
+            file = elsewhere.file_with(facts)
+            shown = frozenset((file.path,) if file is not None else ())
+            where = file.where if file is not None else "edited since"
             return f"({where}) {recall_mark(entry_id)}", shown
         is_past = unit.position < self.committed and not output.said
         if is_past and unit.tokens > _LONG_OUTPUT_TOKENS:

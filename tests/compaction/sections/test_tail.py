@@ -169,6 +169,24 @@ def test_a_view_of_lines_that_are_shown_of_a_file_gives_way(counter: TokenCounte
     assert tail.files_to_show(read_live(talk.path, counter).entries) == {"src/a.py"}
 
 
+@each_row(
+    ("first", "left"),
+    [(30, "lines 21-60, 81-90 of src/a.py are in the summary"), (120, "edited since")],
+)
+def test_a_view_points_to_the_lines_that_are_shown_if_any_is_its_own(
+    counter: TokenCounter, first: int, left: str
+) -> None:
+    shown = "\n".join(f"value_{n} = {n}" for n in (*range(20, 60), *range(80, 90)))
+    part = ShownFile("src/a.py", shown, is_whole=False, spans=((81, 90), (21, 60)))
+    talk = begun()
+    lines = [f"value_{n} = {n}" for n in range(first, first + 50)]
+    talk.tool("read", {"path": "src/a.py", "offset": first, "limit": 50}, numbered(lines, first))
+    view = result_id(talk)
+    talk.tool("edit", {"path": "src/a.py", "old": "value_40 = 40", "new": "x = 1"}, "Edited.")
+    tail = tail_of(ended(talk), counter, (part,))
+    assert tail.edits[view].replacement == f"({left}) [recall {view}]"
+
+
 def test_lines_of_a_view_that_were_edited_since_are_not_shown_again(counter: TokenCounter) -> None:
     talk = begun()
     talk.tool("read", {"path": "src/a.py"}, TEXT)
