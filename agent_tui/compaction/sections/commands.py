@@ -195,6 +195,12 @@ def is_looking_around(command: str) -> bool:
     return all(name in _PREPARING or _looks(name, words) for name, words in programs_run(command))
 
 
+def may_change_others(command: str) -> bool:
+    """Whether `command` may change other files than those of which its text shows it."""
+    acting = [one for one in _acting(command) if one[0] != "git" and not changes_only_named(*one)]
+    return bool(acting) and not is_test(command)
+
+
 @lru_cache(maxsize=1_024)
 def is_check(command: str) -> bool:
     """Whether `command` runs tests or checks, rather than only naming one."""

@@ -9,10 +9,12 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
 from agent_tui.compaction.ledger.pinned import fit_pins
+from agent_tui.compaction.sections.commands import is_commit, may_change_others
 from agent_tui.compaction.sections.failures import FailureReader, failures_that_fit
 from agent_tui.compaction.sections.file_states import (
     FileReader,
@@ -544,7 +546,12 @@ def _uncommitted_line(record: WorkRecord) -> list[str]:
         return []
     more = len(changed) - _MOST_UNCOMMITTED
     paths = ", ".join(changed[:_MOST_UNCOMMITTED]) + (f" and {more} more" if more > 0 else "")
-    return [f"- edited since the last commit, as of the log: {paths}"]
+    steps = [event.output for event in record.events if isinstance(event, Done)]
+    since = takewhile(lambda output: not is_commit(output), reversed(steps))
+    is_all = not any(may_change_others(output.action.command) for output in since)
+    return [
+        f"- edited since the last commit, as of the log: {'' if is_all else 'at least '}{paths}"
+    ]
 
 
 def _newest_that_fit(lines: Sequence[str], room: int, counter: TokenCounter) -> list[str]:
