@@ -150,6 +150,16 @@ class Elsewhere:
             return True
         return call.lines & self._lines_now(call.path) <= self._lines_shown(call.path)
 
+    def has_later_change(self, call: WrittenCall) -> bool:
+        """Whether its file was changed behind the message of `call`."""
+        return bool(call.text) and call.path in self._replaced
+
+    def lines_of_none(self, call: WrittenCall) -> list[str]:
+        """The lines that `call` would have added and that its file does not have now."""
+        known = call.replaced | self._lines_now(call.path)
+        lines = (line for line in call.text.split("\n") if line not in known)
+        return [line.strip() for line in lines if says_something(line)]
+
     def note_replaced(self, call: WrittenCall) -> None:
         """Note the lines that `call` replaced in its file, for the messages before it."""
         self._replaced[call.path] = self._replaced.get(call.path, frozenset()) | call.replaced

@@ -14,7 +14,7 @@ from agent_tui.compaction.sections.commands import (
     runs_of,
     shows_uncommitted,
 )
-from agent_tui.compaction.sections.elsewhere import Elsewhere, MessageFacts
+from agent_tui.compaction.sections.elsewhere import Elsewhere, MessageFacts, WrittenCall
 from agent_tui.compaction.sections.failures import has_failed
 from agent_tui.compaction.sections.file_states import COMMIT_LINE, MODE_LINE
 from agent_tui.compaction.sections.file_views import (
@@ -41,7 +41,7 @@ from agent_tui.messages import (
     ToolCall,
     ToolResultMessage,
 )
-from agent_tui.omissions import recall_mark, shorten_middle
+from agent_tui.omissions import one_line, recall_mark, shorten_middle
 from agent_tui.sessions.actions import Output
 from agent_tui.sessions.outputs import action_of, without_progress
 from agent_tui.tokens import TokenCounter
@@ -51,6 +51,8 @@ _SHORT_ARGUMENT_TOKENS, _LONG_OUTPUT_TOKENS = 60, 150
 _LONG_LINE_CHARS, _LINE_ENDS_CHARS = 1_000, 240
 """A longer line in a command's output is generated text: its two ends are enough."""
 
+_REFUSED_CHARS = 140
+_WRITTEN_SINCE = "(these lines were written later)"
 _AS_WRITTEN = "(as written above)"
 _OFFERED = "(the summary shows what is needed of {}) {}"
 
@@ -134,7 +136,7 @@ class MessageShortener:
                 if elsewhere.has_change(call)
             }
             paths = frozenset(elsewhere.shown.keys() & gone.values())
-            return self._parts(message, unit, gone.keys()), paths
+            return self._parts(message, unit, gone.keys(), elsewhere), paths
         return None, frozenset()
 
     def note(self, unit: Unit, content: Content, elsewhere: Elsewhere) -> dict[str, str]:
@@ -185,15 +187,21 @@ class MessageShortener:
             return None, found
         return with_recall(text, entry_id), found
 
-    def _parts(self, message: AssistantMessage, unit: Unit, gone: Set[str]) -> Content:
+    def _parts(
+        self, message: AssistantMessage, unit: Unit, gone: Set[str], elsewhere: Elsewhere
+    ) -> Content:
         """`message` without thinking, replaced texts, and what calls that are `gone` wrote."""
         parts: list[TextContent | ToolCall] = []
+        written = {call.id: call for call in self.facts[unit.entry_id].calls}
         for part in without_thinking(message):
-            if isinstance(part, ToolCall) and part.id in gone:
+            is_failed = isinstance(part, ToolCall) and part.id in self._failed
+            if is_failed and (part.id in gone or elsewhere.has_later_change(written[part.id])):
+                part = self._without_refused(part, unit.entry_id, written[part.id], elsewhere)
+            elif isinstance(part, ToolCall) and part.id in gone:
                 part = self._without_written(part, unit.entry_id)
             elif isinstance(part, ToolCall) and steps_in_plan(part.arguments):
                 part = self._without_plan(part, unit.entry_id)
-            elif isinstance(part, ToolCall) and part.id not in self._failed:
+            elif isinstance(part, ToolCall) and not is_failed:
                 part = self._without_body(part, unit)
             parts.append(part)
         return tuple(parts) if tuple(parts) != message.content else None
@@ -205,6 +213,16 @@ class MessageShortener:
         _, body = file_in_command(action.command) or ("", "")
         mark = left_out_mark(self._counter.count_text(body), entry_id)
         return _with_text(call, body, mark)
+
+    def _without_refused(
+        self, call: ToolCall, entry_id: str, written: WrittenCall, elsewhere: Elsewhere
+    ) -> ToolCall:
+        """`call`, which changed no file, with the beginning of what only it would have written."""
+        limit, counter = _SHORT_ARGUMENT_TOKENS, self._counter
+        lines = elsewhere.lines_of_none(written)
+        told = one_line(" ⏎ ".join(lines), _REFUSED_CHARS) if lines else _WRITTEN_SINCE
+        call = without_long_texts(call, limit, entry_id, counter, names=OLD_NAMES)
+        return without_long_texts(call, limit, entry_id, counter, told=f"{told} ")
 
     def _without_plan(self, call: ToolCall, entry_id: str) -> ToolCall:
         """`call` with one line for the whole plan that it writes: the summary has the newest."""

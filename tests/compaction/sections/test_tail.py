@@ -10,7 +10,13 @@ from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
-from agent_tui.messages import AssistantMessage, JsonObject, ThinkingContent, ToolCall
+from agent_tui.messages import (
+    AssistantMessage,
+    JsonObject,
+    ThinkingContent,
+    ToolCall,
+    ToolDetails,
+)
 from agent_tui.omissions import marks_in
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry, MessageEntry
@@ -155,6 +161,45 @@ def test_what_a_call_wrote_is_one_line_once_it_is_committed_or_written_over(
     assert "src/a.py" in shown
     assert ("left out ...] [recall" in shown) is not stays
     assert not maker.lines_for_what_stands_elsewhere(live, {}, PLENTY).edits
+
+
+@each_row(
+    ("tool", "name", "later", "told"),
+    [
+        ("edit", "new", "x = 1", "dry_run = False ⏎ value_0 = 0 ⏎ value_1 = 1"),
+        ("write", "content", "x = 1", "dry_run = False ⏎ value_0 = 0 ⏎ value_1 = 1"),
+        ("edit", "new", WRITTEN, "dry_run = False [... "),
+        ("write", "content", WRITTEN, "dry_run = False [... "),
+        (
+            "write",
+            "content",
+            f"dry_run = False\n{WRITTEN}",
+            "(these lines were written later) [... ",
+        ),
+    ],
+)
+@pytest.mark.parametrize("details", [ToolDetails(ending="declined"), ToolDetails()])
+def test_what_a_refused_change_would_have_written_takes_a_line(
+    counter: TokenCounter,
+    tool: str,
+    name: str,
+    later: str,
+    told: str,
+    details: ToolDetails,
+) -> None:
+    talk = begun()
+    old = "\n".join(f"old_{number} = {number}" for number in range(60))
+    arguments: JsonObject = {"path": "src/a.py", name: f"dry_run = False\n{WRITTEN}"}
+    arguments |= {"old": old} if tool == "edit" else {}
+    talk.tool(tool, arguments, "Refused.", is_error=True, details=details)
+    reply = result_id(talk, -2)
+    assert reply not in tail_of(talk, counter).edits
+    talk.tool("write", {"path": "src/a.py", "content": later}, "Written.")
+    edit = tail_of(ended(talk), counter).edits[reply]
+    (call,) = [part for part in edit.replacement or () if isinstance(part, ToolCall)]
+    assert str(call.arguments[name]).startswith(told)
+    assert str(call.arguments[name]).endswith(f"tokens left out ...] [recall {reply}]")
+    assert str(call.arguments.get("old", "[... ")).startswith("[... ")
 
 
 PART = ShownFile("src/a.py", "\n".join(f"value_{n} = {n}" for n in range(60)), is_whole=False)
@@ -658,14 +703,14 @@ def test_a_step_that_is_too_long_is_shortened_from_what_is_left_of_it(
 
 
 @pytest.mark.parametrize("shown", [(), ("src/a.py",)])
-def test_text_that_was_refused_goes_only_if_its_file_is_shown(
+def test_text_that_was_refused_stays_until_its_file_is_shown_or_changed(
     counter: TokenCounter, shown: tuple[str, ...]
 ) -> None:
     talk = begun()
     talk.tool("write", {"path": "src/a.py", "content": WRITTEN}, "refused", is_error=True)
+    assert (result_id(talk, 1) in tail_of(ended(talk), counter, shown).edits) is bool(shown)
     talk.tool("write", {"path": "src/a.py", "content": "value = 0"}, "done")
-    edits = tail_of(ended(talk), counter, shown).edits
-    assert (result_id(talk, 1) in edits) is bool(shown)
+    assert result_id(talk, 1) in tail_of(ended(talk), counter, shown).edits
 
 
 def test_a_view_gives_way_to_the_parts_that_a_model_chose_after_it_saw_it(
