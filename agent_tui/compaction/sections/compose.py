@@ -13,7 +13,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
-from agent_tui.compaction.ledger.pinned import fit_pins
+from agent_tui.compaction.ledger.pinned import fit_pins, is_strong
 from agent_tui.compaction.sections.commands import is_commit, may_change_others
 from agent_tui.compaction.sections.failures import FailureReader, failures_that_fit
 from agent_tui.compaction.sections.file_states import (
@@ -418,7 +418,10 @@ def make_sections(
     read, modified = cap_lists(FileOperations(was_read, was_modified), chars)
     rules_room = int(room_tokens * RULES_SHARE) if rooms.rules is None else rooms.rules
     rules_room = max(rules_room - borrowed, 0)
-    pins = _rules_beside(spoken.lines, record, rules_room, counter) if not rooms.are_noted else []
+    below = [text for id, text in record.said if id in kept]
+    pins = (
+        [] if rooms.are_noted else _rules_beside(spoken.lines, below, record, rules_room, counter)
+    )
     before = tag_blocks(
         (
             "said-by-the-person",
@@ -522,11 +525,19 @@ def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[s
 
 
 def _rules_beside(
-    spoken: Sequence[str], record: WorkRecord, room: int, counter: TokenCounter
+    spoken: Sequence[str],
+    below: Sequence[str],
+    record: WorkRecord,
+    room: int,
+    counter: TokenCounter,
 ) -> list[str]:
-    """The rules that no line in `spoken` has, oldest first, and how many of them do not fit."""
-    text = "\n".join(spoken)
-    pins = [pin for pin in record.ledger.pinned if pin not in text]
+    """The rules that no line in `spoken` has, oldest first, and how many of them do not fit.
+
+    A preference in the messages `below` stays with what was said after it.
+    """
+    said, later = "\n".join(spoken), "\n".join(below)
+    pins = [pin for pin in record.ledger.pinned if pin not in said]
+    pins = [pin for pin in pins if is_strong(pin) or pin not in later]
     fitting = fit_pins(pins, room, counter.count_text)
     missing = len(pins) - len(fitting)
     mark = _RULES_LEFT_OUT.format(count=missing, s="s" if missing > 1 else "")

@@ -176,6 +176,19 @@ def test_what_stays_in_the_context_is_not_said_twice(counter: TokenCounter) -> N
     assert found["pinned-constraints"] == f"- {RULE}"
 
 
+def test_a_preference_in_the_messages_below_is_not_pinned_without_what_came_after_it(
+    counter: TokenCounter,
+) -> None:
+    talk = Talk()
+    for text in ("I prefer a map here.", "Never use a map there.", "Fine, define it in place."):
+        talk.user(text)
+        talk.reply("Done.")
+    record = record_of(talk.path)
+    kept = frozenset(entry.id for entry in talk.entries)
+    found = blocks(make_sections(record, 10_000, counter, kept=kept).before_prose)
+    assert found["pinned-constraints"] == "- Never use a map there."
+
+
 def test_messages_below_the_summary_that_notes_cite_are_named_by_their_numbers(
     counter: TokenCounter,
 ) -> None:
