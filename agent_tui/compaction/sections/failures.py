@@ -77,6 +77,7 @@ _ENDINGS = {
     "declined": "refused by the user",
     "warned": "passed, but warned",
 }
+_EXPLAINED = frozenset({"settled", "warned"})
 
 
 @dataclass(slots=True)
@@ -380,7 +381,7 @@ def _shorten(failure: Failure, told: Set[str], *, is_named: bool) -> Failure | N
     lines = [line for line in _decisive_lines(failure) if without_place(line) not in told]
     if not failure.steps and (is_named or (any(failure.lines) and not lines)):
         return None
-    if is_named:
+    if is_named and failure.ending not in _EXPLAINED:
         lines = [one_line(without_place(line), _CODE_CHARS) for line in lines[:1]]
     label = one_line(failure.label, _BRIEF_LABEL_CHARS)
     return failure.model_copy(update={"label": label, "lines": tuple(lines), "said": ""})
@@ -480,8 +481,10 @@ def _is_named(failure: Failure, notes: Iterable[str]) -> bool:
 def _decisive_lines(failure: Failure) -> list[str]:
     """The lines that name the error of `failure`, else those that mention one.
 
-    Of a command that the user refused they are its first ones.
+    Of a command that the user refused they are its first ones. If it did not pass, all explain it.
     """
+    if failure.ending in _EXPLAINED:
+        return [*failure.lines]
     if failure.ending == "declined":
         return [*failure.lines[:_BRIEF_LINES]]
     naming = list(filter(names_error, failure.lines))

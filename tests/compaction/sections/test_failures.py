@@ -351,6 +351,8 @@ def test_a_file_in_the_way_that_was_removed_settles_the_failure(counter: TokenCo
         *(f"  {line}" for line in LOCKED.split("\n") if line),
         "  tried: $ rm -f .git/index.lock && git rebase --continue",
     ]
+    notes = "- `git rebase`: Unable to create '/project/.git/index.lock': File exists"
+    assert f"  {LOCKED.split(chr(10))[2]}" in brief(talk, counter, notes)
 
 
 SKIPPED = """\
@@ -369,7 +371,7 @@ def test_the_warnings_of_a_success_are_told_until_it_runs_without(counter: Token
         f"[recall {found.entry_id}]",
         *(f"  {line}" for line in SKIPPED.split("\n")[:2]),
     ]
-    assert told(talk, counter) == warned
+    assert told(talk, counter) == warned == brief(talk, counter)
     assert open_errors(read_history(talk.path)) == ()
     run(talk, "pytest", "warning: no tests to run\n1 passed")
     run(talk, "cat notes", "warning: wet paint")
