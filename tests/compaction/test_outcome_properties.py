@@ -218,7 +218,7 @@ def assert_pointers_hold(path: Sequence[Entry], outcome: Outcome) -> None:
         assert gone <= set(block[2].split("\n")), name
 
 
-_STANDS = r"\((?:lines [\d, -]+ of )?(.*) (?:is shown|are) in the summary\)"
+_STANDS = r"\((?:(?:parts|lines [\d, -]+) of )?(.*) (?:is shown|are) in the summary\)"
 
 
 def test_a_line_that_points_to_a_file_is_true_where_a_model_kept_parts_of_it(

@@ -67,10 +67,10 @@ class ShownFile:
     @property
     def where(self) -> str:
         """Where it is shown, in words."""
-        if self.is_whole or not self.spans:
+        if self.is_whole:
             return f"{self.path} is shown in the summary"
         lines = ", ".join(f"{first}-{last}" for first, last in sorted(self.spans))
-        return f"lines {lines} of {self.path} are in the summary"
+        return f"{f'lines {lines}' if lines else 'parts'} of {self.path} are in the summary"
 
     def shows(self, lines: Iterable[str]) -> bool:
         """Whether each of `lines` is shown here."""
@@ -160,7 +160,8 @@ def _show(
         part = "whole" if file.is_whole else "as far as read"
         text = f"### {file.path} ({what}; {part}){note}\n{text}"
         if counter.count_text(text) + _GAP_TOKENS <= whole:
-            return ShownFile(file.path, text, file.is_whole and not file.unseen)
+            spans = tuple((first, first + len(run) - 1) for first, run in file.runs if first)
+            return ShownFile(file.path, text, file.is_whole and not file.unseen, spans)
     found = [*_places_named(file, names), *_places_of_work(file)]
     if not found and _is_settled(file):
         return None
