@@ -37,7 +37,6 @@ from agent_tui.compaction.tiers.units import newest_exchange
 from agent_tui.messages import (
     AssistantMessage,
     JsonObject,
-    TextContent,
     ToolCall,
     ToolResultMessage,
 )
@@ -191,20 +190,34 @@ class MessageShortener:
         self, message: AssistantMessage, unit: Unit, gone: Set[str], elsewhere: Elsewhere
     ) -> Content:
         """`message` without thinking, replaced texts, and what calls that are `gone` wrote."""
-        parts: list[TextContent | ToolCall] = []
-        written = {call.id: call for call in self.facts[unit.entry_id].calls}
-        for part in without_thinking(message):
-            is_failed = isinstance(part, ToolCall) and part.id in self._failed
-            if is_failed and (part.id in gone or elsewhere.has_later_change(written[part.id])):
-                part = self._without_refused(part, unit.entry_id, written[part.id], elsewhere)
-            elif isinstance(part, ToolCall) and part.id in gone:
-                part = self._without_written(part, unit.entry_id)
-            elif isinstance(part, ToolCall) and steps_in_plan(part.arguments):
-                part = self._without_plan(part, unit.entry_id)
-            elif isinstance(part, ToolCall) and not is_failed:
-                part = self._without_body(part, unit)
-            parts.append(part)
-        return tuple(parts) if tuple(parts) != message.content else None
+        calls = {call.id: call for call in self.facts[unit.entry_id].calls}
+        parts = tuple(
+            self._shorten_call(part, unit, calls[part.id], elsewhere, is_gone=part.id in gone)
+            if isinstance(part, ToolCall)
+            else part
+            for part in without_thinking(message)
+        )
+        return parts if parts != message.content else None
+
+    def _shorten_call(
+        self,
+        call: ToolCall,
+        unit: Unit,
+        written: WrittenCall,
+        elsewhere: Elsewhere,
+        *,
+        is_gone: bool,
+    ) -> ToolCall:
+        """`call` without texts that are not needed; it wrote `written`, which may be gone."""
+        is_failed = call.id in self._failed
+        is_over = is_gone or elsewhere.has_later_change(wrote)
+        if is_failed and is_over and not action_of(call).command:
+            return self._without_refused(call, unit.entry_id, elsewhere.lines_of_none(wrote))
+        if is_gone:
+            return self._without_written(call, unit.entry_id)
+        if steps_in_plan(call.arguments):
+            return self._without_plan(call, unit.entry_id)
+        return call if is_failed else self._without_body(call, unit)
 
     def _without_written(self, call: ToolCall, entry_id: str) -> ToolCall:
         action = action_of(call)
@@ -214,12 +227,9 @@ class MessageShortener:
         mark = left_out_mark(self._counter.count_text(body), entry_id)
         return _with_text(call, body, mark)
 
-    def _without_refused(
-        self, call: ToolCall, entry_id: str, written: WrittenCall, elsewhere: Elsewhere
-    ) -> ToolCall:
-        """`call`, which changed no file, with the beginning of what only it would have written."""
+    def _without_refused(self, call: ToolCall, entry_id: str, lines: Sequence[str]) -> ToolCall:
+        """`call`, which changed no file, with the beginning of `lines` that only it has."""
         limit, counter = _SHORT_ARGUMENT_TOKENS, self._counter
-        lines = elsewhere.lines_of_none(written)
         told = one_line(" ⏎ ".join(lines), _REFUSED_CHARS) if lines else _WRITTEN_SINCE
         call = without_long_texts(call, limit, entry_id, counter, names=OLD_NAMES)
         return without_long_texts(call, limit, entry_id, counter, told=f"{told} ")

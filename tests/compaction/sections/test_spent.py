@@ -9,7 +9,7 @@ from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
-from agent_tui.messages import AssistantMessage, ToolCall, ToolDetails
+from agent_tui.messages import AssistantMessage, JsonObject, ToolCall, ToolDetails
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import FOLDERS, begun, numbered
@@ -40,7 +40,7 @@ def again(talk: Talk) -> None:
 
 
 def refuse(talk: Talk) -> None:
-    change = {"path": "src/a.py", "old": "", "new": "refused = 1"}
+    change: JsonObject = {"path": "src/a.py", "old": "", "new": "refused = 1"}
     talk.tool("edit", change, "No.", is_error=True, details=ToolDetails(ending="declined"))
 
 

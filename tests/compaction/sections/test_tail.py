@@ -702,6 +702,18 @@ def test_a_step_that_is_too_long_is_shortened_from_what_is_left_of_it(
     assert "new_7" not in text
 
 
+def test_a_failed_command_that_writes_a_file_stays_a_command(counter: TokenCounter) -> None:
+    talk = begun()
+    command = f"cat > src/a.py <<'EOF'\n{WRITTEN}\nEOF\npytest -q"
+    talk.tool("bash", {"command": command}, "1 failed", is_error=True)
+    talk.tool("write", {"path": "src/a.py", "content": "value = 0"}, "done")
+    for shown in ((), ("src/a.py",)):
+        tail = tail_of(ended(talk), counter, shown)
+        calls = str(build_context(seen(talk, tail)).messages)
+        assert "cat > src/a.py <<" in calls
+        assert "pytest -q" in calls
+
+
 @pytest.mark.parametrize("shown", [(), ("src/a.py",)])
 def test_text_that_was_refused_stays_until_its_file_is_shown_or_changed(
     counter: TokenCounter, shown: tuple[str, ...]

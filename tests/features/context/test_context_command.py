@@ -119,8 +119,8 @@ def test_of_a_signature_the_readable_form_has_the_size(
         is_error=False,
         timestamp=3,
     )
-    model = {"provider": "anthropic", "model_id": "claude-haiku-4-5"}
-    path = write_session(SessionStore(tmp_path), asked, reply, result, **model)
+    store, model = SessionStore(tmp_path), "claude-haiku-4-5"
+    path = write_session(store, asked, reply, result, provider="anthropic", model_id=model)
     readable = printed(capsys, str(path), "--window", "10000", "--format", style)
     assert '"signature": "(1,344 characters)"' in readable
     assert "So it is." in readable
