@@ -203,12 +203,12 @@ class MessageShortener:
         self,
         call: ToolCall,
         unit: Unit,
-        written: WrittenCall,
+        wrote: WrittenCall,
         elsewhere: Elsewhere,
         *,
         is_gone: bool,
     ) -> ToolCall:
-        """`call` without texts that are not needed; it wrote `written`, which may be gone."""
+        """`call` without texts that are not needed; what it `wrote` may be gone."""
         is_failed = call.id in self._failed
         is_over = is_gone or elsewhere.has_later_change(wrote)
         if is_failed and is_over and not action_of(call).command:
