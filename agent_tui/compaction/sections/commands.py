@@ -68,12 +68,12 @@ class CommandRun:
     def covers(self, other: "CommandRun") -> bool:
         """Whether the success of this run shows that what failed in `other` now works.
 
-        It does if the same task ran on the same targets or more; no targets means all. Another
-        program may start it (``uv run pytest``), or its own in other words (``npm run test``).
+        It does if the same task ran on the same targets or more; no targets means all. The last
+        word identifies a task, however it was started (``uv run pytest``, ``npm run test``).
         """
         folders = {w for w in self.words[1:] if any(reaches(w, to) for to in other.targets)}
-        task = tuple(word for word in self.words if word not in folders)
-        is_same = any(_is_same_task(own, other.words) for own in (self.words, task))
+        task = [word for word in self.words if word not in folders][-1:]
+        is_same = other.words[-1:] in (self.words[-1:], tuple(task))
         if not is_same or not self.values <= other.values:
             return False
         targets = self.targets | folders
@@ -82,6 +82,12 @@ class CommandRun:
         return bool(other.targets) and all(
             any(reaches(own, target) for own in targets) for target in other.targets
         )
+
+    def is_same_program(self, other: "CommandRun") -> bool:
+        """Whether one's words end the other's, without targets, or both begin alike."""
+        words = tuple(word for word in self.words if word not in other.targets)
+        least = min(len(words), len(other.words))
+        return words[0] == other.words[0] or words[-least:] == other.words[-least:]
 
 
 Runs: TypeAlias = tuple[CommandRun, ...]
@@ -135,26 +141,22 @@ class PassedRuns:
                 yield from self._found.get((place, value), ())
 
 
-def _is_same_task(words: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether one of them ends with the other, or both begin and end alike."""
-    least = min(len(words), len(others))
-    is_end = words[-least:] == others[-least:]
-    return is_end or (words[0], words[-1]) == (others[0], others[-1])
-
-
 def how_passed(failed: Runs, later: Runs) -> str:
-    """How `later`, whose success shows that `failed` works, ran the same.
+    """How `later`, whose success shows that `failed` works, did: a clause.
 
-    Returns: A clause, such as ``with other options: `lint a.py```; empty if it ran in the same way.
+    Only the same program on the same target passed later. It may be started by another, and be told
+    in a part of its words (``npm test``).
     """
     shown = [run for run in later if any(map(run.covers, failed))] or later
+    ran = f"`{one_line(' && '.join(run.as_run for run in shown), _RAN_CHARS)}`"
     if {run.as_run for run in failed} <= {run.as_run for run in shown}:
-        return ""
-    how = "within"
-    if {run.targets for run in shown} == {run.targets for run in failed}:
-        is_alike = {run.words for run in shown} == {run.words for run in failed}
-        how = "with other options:" if is_alike else "as"
-    return f"{how} `{one_line(' && '.join(run.as_run for run in shown), _RAN_CHARS)}`"
+        return "passed later"
+    if not all(any(run.is_same_program(old) for old in failed) for run in shown):
+        return f"not run again, but {ran} passed since"
+    if {run.targets for run in shown} != {run.targets for run in failed}:
+        return f"passed later within {ran}"
+    is_alike = {run.words for run in shown} == {run.words for run in failed}
+    return f"passed later {'with other options:' if is_alike else 'as'} {ran}"
 
 
 def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> CommandRun:

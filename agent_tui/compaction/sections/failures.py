@@ -436,10 +436,8 @@ def _lines(failure: Failure, known: str) -> Iterator[str]:
 
 def _outcome(failure: Failure) -> str:
     """How `failure` ended."""
-    if failure.ending == "passed":
-        return f"passed later {failure.later}".rstrip()
-    if failure.ending == "settled":
-        return failure.later
+    if failure.ending in ("passed", "settled"):  # earlier versions kept the command alone
+        return "passed later" if failure.later[:2] in ("", "$ ") else failure.later
     since = ", ".join(PurePosixPath(path).name for path in failure.since[-_MOST_STEPS:])
     if failure.ending == "open" and failure.later:
         as_run = one_line(failure.later.removeprefix("$ "), _LABEL_CHARS)

@@ -76,8 +76,6 @@ def test_a_run_covers_the_same_and_what_it_includes(succeeds: str, failed: str) 
         ("npm run build", "npm test"),
         ("make lint", "make test"),
         ("make", "make test"),
-        ("npm test", "make test"),
-        ("make -C web check", "cargo check"),
         ("python - <<'EOF'\nprint(1)\nEOF", "python a.py"),
         ("python a.py", "python b.py"),
     ],

@@ -279,21 +279,35 @@ def test_tests_that_a_pipe_lets_end_well_failed_if_their_count_says_so() -> None
 @each_row(
     ("failed", "later", "clause"),
     [
-        ("lint run -D ./a", "git diff > x && lint run ./a", " with other options: `lint run ./a`"),
-        ("lint run ./a", "make && lint run ./a 2>&1 | head", ""),
-        ("pytest a.py", "uv run pytest a.py", " as `uv run pytest a.py`"),
-        ("pytest -k one a.py", "pytest a.py", " with other options: `pytest a.py`"),
-        ("go test ./a", "go test ./... && go vet ./a", " within `go test ./...`"),
-        ("pytest tests/a.py", "pytest tests", " within `pytest tests`"),
+        (
+            "lint run -D ./a",
+            "git diff > x && lint run ./a",
+            "passed later with other options: `lint run ./a`",
+        ),
+        ("lint run ./a", "make && lint run ./a 2>&1 | head", "passed later"),
+        ("pytest a.py", "uv run pytest a.py", "passed later as `uv run pytest a.py`"),
+        ("pytest -k one a.py", "pytest a.py", "passed later with other options: `pytest a.py`"),
+        ("go test ./a", "go test ./... && go vet ./a", "passed later within `go test ./...`"),
+        ("pytest tests/a.py", "pytest tests", "passed later within `pytest tests`"),
+        ("go test ./a", "mise run test", "not run again, but `mise run test` passed since"),
+        ("make check", "cargo check", "not run again, but `cargo check` passed since"),
     ],
 )
-def test_a_success_says_how_the_same_program_ran_on_the_target(
+def test_only_the_same_program_on_the_target_passed_later(
     counter: TokenCounter, failed: str, later: str, clause: str
 ) -> None:
     talk = begun()
     run(talk, failed, "Error: unknown flag: -D", 3)
     run(talk, later, "0 issues.")
-    assert f"$ {failed}: passed later{clause} [recall" in told(talk, counter)[0]
+    assert f"$ {failed}: {clause} [recall" in told(talk, counter)[0]
+
+
+def test_what_an_earlier_version_passed_on_passed_later(counter: TokenCounter) -> None:
+    for later in ("", "$ make -j"):
+        old = Failure(label="$ make", lines=("error: x",), ending="passed", later=later)
+        found = failures(begun(), old)
+        lines = failures_that_fit(found, notes="", elsewhere="", room_tokens=99, counter=counter)
+        assert lines[0] == "- $ make: passed later"
 
 
 def test_a_success_that_a_filter_hides_ends_no_other_failure(counter: TokenCounter) -> None:
