@@ -5,6 +5,7 @@ from itertools import starmap
 
 from agent_tui.compaction.sections.commands import PassedRuns, is_check, is_looking_around, runs_of
 from agent_tui.compaction.sections.failures import has_failed
+from agent_tui.compaction.sections.file_views import text_of_change
 from agent_tui.compaction.sections.history import announces_only
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.messages import AssistantMessage, ToolResultMessage
@@ -71,16 +72,15 @@ def find_spent(
 
 
 def _changes_after_refusals(units: Sequence[Unit]) -> Iterator[str]:
-    """The first change of each file after the user refused one: else the refused one seems made."""
-    refused: set[str] = set()
+    """The first change of each file after the user refused another: else that one seems made."""
+    refused: dict[str, str] = {}
     for unit in units:
         if (output := unit.output) is None or output.action.kind not in ("edit", "write"):
             continue
-        path = output.file_key or output.action.path
+        path, text = output.file_key or output.action.path, text_of_change(output.action)
         if output.ending == "declined":
-            refused.add(path)
-        elif path in refused and not output.has_failed:
-            refused.remove(path)
+            refused[path] = text
+        elif not output.has_failed and refused.pop(path, text) != text:
             yield unit.entry_id
 
 

@@ -39,9 +39,13 @@ def again(talk: Talk) -> None:
     edit(talk, 8)
 
 
-def refuse(talk: Talk) -> None:
-    change: JsonObject = {"path": "src/a.py", "old": "", "new": "refused = 1"}
+def refuse(talk: Talk, text: str = "refused = 1") -> None:
+    change: JsonObject = {"path": "src/a.py", "old": "", "new": text}
     talk.tool("edit", change, "No.", is_error=True, details=ToolDetails(ending="declined"))
+
+
+def refuse_it(talk: Talk) -> None:
+    refuse(talk, "other_7 = 1")
 
 
 SHOWN = bash("cat src/a.py", "\n".join(LINES))
@@ -89,6 +93,7 @@ def calls_left(talk: Talk, counter: TokenCounter) -> list[str]:
         ((edit, again), ["other_8 = 1"]),
         ((edit, create, again), ["b = 1", "other_8 = 1"]),
         ((refuse, edit, again, again), ["refused = 1", "other_7 = 1", "other_8 = 1"]),
+        ((refuse_it, edit, again, again), ["other_7 = 1", "other_8 = 1"]),
         ((edit, create, COMMIT, again), ["git commit -qam x", "other_8 = 1"]),
         ((edit, COMMIT), ["other_7 = 1", "git commit -qam x"]),
         ((TESTED, TESTED), ["mix test"]),
