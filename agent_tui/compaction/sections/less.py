@@ -51,7 +51,7 @@ _LONG_LINE_CHARS, _LINE_ENDS_CHARS = 1_000, 240
 """A longer line in a command's output is generated text: its two ends are enough."""
 
 _REFUSED_CHARS = 140
-_WRITTEN_SINCE = "(these lines were written later)"
+_WRITTEN_SINCE = "(written later)"
 _AS_WRITTEN = "(as written above)"
 _OFFERED = "(the summary shows what is needed of {}) {}"
 

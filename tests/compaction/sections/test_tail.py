@@ -174,7 +174,7 @@ def test_what_a_call_wrote_is_one_line_once_it_is_committed_or_written_over(
             "write",
             "content",
             f"dry_run = False\n{WRITTEN}",
-            "(these lines were written later) [... ",
+            "(written later) [... ",
         ),
     ],
 )
