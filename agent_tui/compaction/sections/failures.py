@@ -180,9 +180,9 @@ class FailureReader:
         paths = {path for made in self._made.values() for path in made.changed[:1]}
         texts = ((file.path, file.text) for file in files if file.path in paths)
         lines = {path: {*map(str.strip, text.split("\n"))} for path, text in texts}
-        has = {file.path for file in files if file.is_committed}
+        committed = {file.path for file in files if file.is_committed}
         for one in self._found:
-            if one.is_open and one.failure.since and has.issuperset(one.failure.since):
+            if one.is_open and one.failure.since and committed.issuperset(one.failure.since):
                 one.settle(_COMMITTED, _shown_steps(_telling(one.steps, one.failure), one.failure))
             elif one.is_open and (telling := _telling(one.steps, one.failure)):
                 one.update(steps=_shown_steps(telling, one.failure))
@@ -269,9 +269,9 @@ class FailureReader:
             self._looked = []
             self._made[step] = _Made(event, changed)
         names_gone = {PurePosixPath(path).name for path in gone} - {""}
-        made = {PurePosixPath(path).name for one in self._made.values() for path in one.changed}
         about = [one for one in self._found if one.is_only_about(names_gone)]
-        if names_gone <= made:
+        made = (path for one in self._made.values() for path in one.changed) if about else ()
+        if names_gone <= {PurePosixPath(path).name for path in made}:
             self._found = [one for one in self._found if one not in about]
         for one in self._found if step else ():
             if not one.is_open:
