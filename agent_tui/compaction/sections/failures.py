@@ -21,8 +21,9 @@ from agent_tui.compaction.sections.commands import (
     without_view,
 )
 from agent_tui.compaction.sections.file_states import TO_COMMITTED, FileState
-from agent_tui.compaction.sections.file_views import edits_in
+from agent_tui.compaction.sections.file_views import edits_in, text_of_change
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied
+from agent_tui.compaction.sections.passages import says_something
 from agent_tui.omissions import one_line, recall_mark
 from agent_tui.sessions.actions import Output
 from agent_tui.sessions.entries import Failure
@@ -160,6 +161,7 @@ class FailureReader:
         self._unexplained: list[_Tracked] = []
         self._looked: list[str] = []
         self._made: dict[str, _Made] = {}
+        self._refused: dict[str, Output] = {}
 
     def read(
         self, events: Iterable[HistoryEvent], files: Sequence[FileState] = ()
@@ -178,6 +180,7 @@ class FailureReader:
                     one.update(said=one_line(event.text, _SAID_CHARS))
                 self._unexplained = []
         paths = {path for made in self._made.values() for path in made.changed[:1]}
+        paths.update(map(self._path_of, self._refused.values()))
         texts = ((file.path, file.text) for file in files if file.path in paths)
         lines = {path: {*map(str.strip, text.split("\n"))} for path, text in texts}
         committed = {file.path for file in files if file.is_committed}
@@ -189,11 +192,17 @@ class FailureReader:
             elif one.failure.ending == "passed":
                 now = (self._made[s].now(s, lines) if s in self._made else s for s in one.steps)
                 one.update(steps=_curing_steps(one, [*now]))
+            elif refused := self._refused.get(one.failure.entry_id):
+                one.update(lines=_only_in(refused, lines.get(self._path_of(refused), set())))
         return tuple(one.failure for one in self._found)
 
     def _read(self, event: Done) -> None:
         output = event.output
         is_text = output.ending == "declined" and "\n" in output.action.command
+        if output.ending == "declined" and output.action.kind in ("edit", "write"):
+            self._refused[event.entry_id] = output
+            self._found.append(_Tracked(self._failure(event, ("",), "declined"), ()))
+            return
         if output.ending == "cancelled" or (output.said and not is_text):
             return
         self._note_undone(output)
@@ -243,14 +252,17 @@ class FailureReader:
 
     def _note_warnings(self, event: Done, runs: tuple[CommandRun, ...]) -> None:
         """Note what a command that does something warned of; the same without a warning ends it."""
-        command = event.output.action.command
-        old = [one for one in self._found if one.runs == runs and one.failure.ending == "warned"]
-        self._found = [one for one in self._found if one not in old]
-        lines = warning_lines(event.output.text, _MOST_LINES)
+        command, lines = event.output.action.command, warning_lines(event.output.text, _MOST_LINES)
+        ends = (one.runs == runs and one.failure.ending == "warned" for one in self._found)
+        self._found = [one for one, is_over in zip(self._found, ends, strict=True) if not is_over]
         if lines and command and not is_looking_around(command) and not is_test(command):
-            label, entry_id = self._label(event.output), event.entry_id
-            new = Failure(label=label, lines=tuple(lines), entry_id=entry_id, ending="warned")
-            self._found.append(_Tracked(new, runs))
+            self._found.append(_Tracked(self._failure(event, lines, "warned"), runs))
+
+    def _failure(
+        self, event: Done, lines: Sequence[str], ending: Literal["declined", "warned"]
+    ) -> Failure:
+        label = self._label(event.output)
+        return Failure(label=label, lines=tuple(lines), entry_id=event.entry_id, ending=ending)
 
     def _note_step(self, event: Done, runs: tuple[CommandRun, ...]) -> None:
         """Note for each open failure what `event` changed or ran."""
@@ -519,6 +531,16 @@ def _lines_of(output: Output) -> tuple[str, ...]:
     if is_test(command) and (counts := test_counts(output.text)) and counts not in lines:
         lines.append(counts)
     return tuple(line if len(line) <= _LINE_CHARS else f"{line[:_LINE_CHARS]}…" for line in lines)
+
+
+def _only_in(output: Output, now: Set[str]) -> tuple[str]:
+    """One line with what only a refused change would have written; empty if it wrote nothing."""
+    text, edits = text_of_change(output.action), edits_in(output.action.arguments)
+    known = {*now, *(line.strip() for old, _, _ in edits for line in old.split("\n"))}
+    lines = [line for line in map(str.strip, text.split("\n")) if line not in known]
+    if only := " ⏎ ".join(filter(says_something, lines)):
+        return (f"would have written: {one_line(only, _LINE_CHARS)}",)
+    return ("written later" if text else "",)
 
 
 def _ending_of(output: Output) -> Literal["open", "declined", "refused"]:

@@ -450,6 +450,33 @@ def test_refusals_are_told_and_the_users_words_stand_among_the_users_messages(
     assert open_errors(read_history(talk.path)) == ()
 
 
+@pytest.mark.parametrize("words", ["", "Should it not be the default?"])
+def test_a_refused_change_says_what_only_it_would_have_written(
+    counter: TokenCounter, words: str
+) -> None:
+    talk = begun()
+    refused = ToolDetails(ending="declined", user_words=words)
+    text = "-n, --dry-run\ndry_run = False\nprint(1)"
+    write: JsonObject = {"path": "/project/a.py", "content": text}
+    edit: JsonObject = {"path": "/project/b.py", "old": "x = 1", "new": "x = 1\nyy = 2"}
+    talk.tool("write", write, "No.", is_error=True, details=refused)
+    talk.tool("edit", edit, "No.", is_error=True, details=refused)
+    first, second = (one.entry_id for one in failures(talk))
+    only = "-n, --dry-run ⏎ dry_run = False"
+    assert told(talk, counter) == [
+        f"- edit b.py: refused by the user [recall {second}]",
+        "  would have written: yy = 2",
+        f"- write a.py: refused by the user [recall {first}]",
+        f"  would have written: {only} ⏎ print(1)",
+    ]
+    talk.tool("write", {**write, "content": "--apply\nprint(1)"}, "Written.")
+    talk.tool("edit", edit, "Edited.")
+    assert [one.lines for one in failures(talk)] == [
+        (f"would have written: {only}",),
+        ("written later",),
+    ]
+
+
 def test_what_the_notes_name_is_not_told_again(counter: TokenCounter) -> None:
     talk = begun()
     message = "E   ValueError: the token at the end of the line is missing"
