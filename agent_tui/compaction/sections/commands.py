@@ -199,8 +199,8 @@ def is_looking_around(command: str) -> bool:
 
 def may_change_others(command: str) -> bool:
     """Whether `command` may change other files than those of which its text shows it."""
-    acting = [one for one in _acting(command) if one[0] != "git" and not changes_only_named(*one)]
-    return bool(acting) and not is_test(command)
+    acting = (one for one in _acting(command) if one[0] != "git" and not is_test(command))
+    return not all(changes_only_named(*one) for one in acting)
 
 
 @lru_cache(maxsize=1_024)

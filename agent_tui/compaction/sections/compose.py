@@ -559,10 +559,8 @@ def _uncommitted_line(record: WorkRecord) -> list[str]:
     paths = ", ".join(changed[:_MOST_UNCOMMITTED]) + (f" and {more} more" if more > 0 else "")
     steps = [event.output for event in record.events if isinstance(event, Done)]
     since = takewhile(lambda output: not is_commit(output), reversed(steps))
-    is_all = not any(may_change_others(output.action.command) for output in since)
-    return [
-        f"- edited since the last commit, as of the log: {'' if is_all else 'at least '}{paths}"
-    ]
+    least = "at least " if any(may_change_others(one.action.command) for one in since) else ""
+    return [f"- edited since the last commit, as of the log: {least}{paths}"]
 
 
 def _newest_that_fit(lines: Sequence[str], room: int, counter: TokenCounter) -> list[str]:

@@ -112,7 +112,7 @@ class _Tracked:
         named = set(_FILE_NAME.findall("\n".join(_decisive_lines(self.failure))))
         return bool(named) and named <= names
 
-    def settle(self, why: str, steps: Sequence[str] = ()) -> None:
+    def settle(self, why: str, steps: Sequence[str]) -> None:
         """End the failure, though nothing ran again, for the clause `why`."""
         self.update(ending="settled", later=why, steps=tuple(steps))
 
@@ -179,10 +179,8 @@ class FailureReader:
                 for one in self._unexplained:
                     one.update(said=one_line(event.text, _SAID_CHARS))
                 self._unexplained = []
-        paths = {path for made in self._made.values() for path in made.changed[:1]}
-        paths.update(map(self._path_of, self._refused.values()))
-        texts = ((file.path, file.text) for file in files if file.path in paths)
-        lines = {path: {*map(str.strip, text.split("\n"))} for path, text in texts}
+        changed = (file for file in files if file.is_changed)
+        lines = {file.path: {*map(str.strip, file.text.split("\n"))} for file in changed}
         committed = {file.path for file in files if file.is_committed}
         for one in self._found:
             if one.is_open and one.failure.since and committed.issuperset(one.failure.since):
@@ -190,8 +188,8 @@ class FailureReader:
             elif one.is_open and (telling := _telling(one.steps, one.failure)):
                 one.update(steps=_shown_steps(telling, one.failure))
             elif one.failure.ending == "passed":
-                now = (self._made[s].now(s, lines) if s in self._made else s for s in one.steps)
-                one.update(steps=_curing_steps(one, [*now]))
+                now = [self._made[s].now(s, lines) if s in self._made else s for s in one.steps]
+                one.update(steps=_curing_steps(one, now))
             elif refused := self._refused.get(one.failure.entry_id):
                 one.update(lines=_only_in(refused, lines.get(self._path_of(refused), set())))
         return tuple(one.failure for one in self._found)
