@@ -140,6 +140,7 @@ class SpacePlanner:
         if (left := self._left(sections, way, tail, cut)) and not sections.has_all_said:
             self._unused += left
             sections, way = self._before_cut(cut, tail, files)
+        self._kept_below(cut, tail)
         plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens)
         return (plan, sections, way), kept
 
@@ -216,14 +217,8 @@ class SpacePlanner:
         self, cut: int, tail: Tail, way: str, files: tuple[ShownFile, ...] | None
     ) -> Sections:
         request, choice, room = self._request, self._request.selection.choice, self._sections_room
-        kept = self._editor.entries_as_written(self._live, tail, cut)
-        kept |= {entry.id for entry in self._live.pinned}
+        kept = self._kept_below(cut, tail)
         chosen = choice.picks if choice is not None else ()
-        if choice is not None:
-            events, views = self._record.events, self._record.views
-            viewed = {v for e, v in zip(events, views, strict=True) if e.entry_id in kept}
-            doubtful = [f for f in self._record.files if f.path in viewed and f.doubt]
-            self.older = older_than_notes(choice, self._path, events, doubtful)
         entries = self._live.entries[cut:]
         said = [e.message for e in entries if isinstance(e, MessageEntry) and e.id in kept]
         wanted = (*self._brought, *self._lasting, *request.selection.marked, *chosen)
@@ -278,6 +273,18 @@ class SpacePlanner:
         return sections.with_files(
             file for file in files if file.path not in self.kept.paths or file.path in needed
         )
+
+    def _kept_below(self, cut: int, tail: Tail) -> frozenset[str]:
+        """The entries that stay as written; notes which of them are older than the notes."""
+        choice, record = self._request.selection.choice, self._record
+        kept = self._editor.entries_as_written(self._live, tail, cut)
+        kept |= {entry.id for entry in self._live.pinned}
+        if choice is not None:
+            views = zip(record.events, record.views, strict=True)
+            viewed = {view for event, view in views if event.entry_id in kept}
+            doubtful = [file for file in record.files if file.path in viewed and file.doubt]
+            self.older = older_than_notes(choice, self._path, record.events, doubtful)
+        return kept
 
     def _record_without(self, kept: frozenset[str]) -> WorkRecord:
         """The record; for a reader without the recall tool, without ids and what is `kept`."""

@@ -302,9 +302,9 @@ tool finds it again. Answer in two parts.
 First, notes of at most {notes}, written for yourself as if you remembered nothing. Say what \
 quoting cannot: above all the reasons, and every failure that taught something, old ones too. \
 Copy paths, names, numbers, commands and error messages exactly. Do not cite numbers of the list \
-(#12): they mean nothing afterwards. Name functions and headings rather than lines, as the texts \
-that you keep have no line numbers. The user's messages stay: say what of them still holds. A \
-heading with nothing below it may be left out.
+(#12): they mean nothing afterwards, and are not those of issues or pull requests. Name functions \
+and headings rather than lines, as the texts that you keep have no line numbers. The user's \
+messages stay: say what of them still holds. A heading with nothing below it may be left out.
 
 <notes>
 {form}

@@ -166,14 +166,16 @@ def _shown_files(
     excerpts: Sequence[Excerpt], states: Mapping[str, FileState]
 ) -> Iterator[ShownFile]:
     """What `excerpts` show of files as they are now."""
-    lines: dict[str, list[str]] = {}
+    current: dict[str, list[Excerpt]] = {}
     for excerpt in excerpts:
         if excerpt.state.startswith(_CURRENT):
-            lines.setdefault(excerpt.path, []).extend(excerpt.lines)
-    for path, shown in lines.items():
+            current.setdefault(excerpt.path, []).append(excerpt)
+    for path, parts in current.items():
         if path in states:
+            shown = [line for part in parts for line in part.lines]
             is_whole = set(states[path].text.split("\n")) <= {"", *shown}
-            yield ShownFile(path, "\n".join(shown), is_whole)
+            spans = tuple((part.first, part.last) for part in parts if part.first)
+            yield ShownFile(path, "\n".join(shown), is_whole, spans)
 
 
 def excerpts_in(text: str) -> Iterator[Excerpt]:

@@ -25,7 +25,7 @@ _OLDER = (
     "newer: as they are after all messages, unless one says that it was perhaps changed "
     "since.{then}"
 )
-_THEN = " Read below before a change: {files}."
+_THEN = " Below, these files are as they were before a change: {files}."
 _BEFORE = "(before the newest {steps})"
 _MOST_NAMED = 6
 _NAME = re.compile(r"(?=\w*(?:[a-z][A-Z]|[_./-]\w))[\w./-]+")

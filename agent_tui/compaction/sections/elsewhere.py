@@ -133,6 +133,13 @@ class Elsewhere:
         lines = frozenset(filter(says_something, facts.lines))
         return bool(lines) and lines <= self.places_in_view(facts).keys()
 
+    def file_with(self, facts: MessageFacts) -> ShownFile | None:
+        """The file of a message as it is shown; None if it is not, or shows no line of its view."""
+        file = self.shown.get(facts.path)
+        lines = filter(says_something, facts.lines)
+        has_any = facts.view is None or not self._lines_shown(facts.path).isdisjoint(lines)
+        return file if file is not None and (file.is_whole or has_any) else None
+
     def has_change(self, call: WrittenCall) -> bool:
         """Whether what is left in its file of the text that `call` writes is shown or committed.
 
@@ -148,6 +155,16 @@ class Elsewhere:
         if state.is_committed and not state.is_changed_outside:
             return True
         return call.lines & self._lines_now(call.path) <= self._lines_shown(call.path)
+
+    def has_later_change(self, call: WrittenCall) -> bool:
+        """Whether its file was changed behind the message of `call`."""
+        return bool(call.text) and call.path in self._replaced
+
+    def lines_of_none(self, call: WrittenCall) -> list[str]:
+        """The lines that `call` would have added and that its file does not have now."""
+        known = call.replaced | self._lines_now(call.path)
+        lines = (line for line in call.text.split("\n") if line not in known)
+        return [line.strip() for line in lines if says_something(line)]
 
     def note_replaced(self, call: WrittenCall) -> None:
         """Note the lines that `call` replaced in its file, for the messages before it."""

@@ -33,6 +33,7 @@ _WHOLE_PART, _SETTLED_PART = 1 / 2, 1 / 4
 
 _FILES_NOW = re.compile(r"^<files-now>\n(.*?)\n</files-now>", re.DOTALL | re.MULTILINE)
 _FILE_HEAD = re.compile(r"^### (.+?) \((?:changed|read \d+ times);", re.MULTILINE)
+_SPAN = re.compile(r"^@@ line (\d+)\n(.*?)(?=\n@@|\Z)", re.DOTALL | re.MULTILINE)
 _CHANGED_OUTSIDE = "\n(changed outside since you last saw it)"
 _WRITTEN_BELOW = "changed; whole in the newest messages"
 _AROUND_LINES = (0, 4, 12)
@@ -53,11 +54,23 @@ _MOST_COMPARED = 20
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """One file as the context shows it; `is_whole` if all of it is shown as it is."""
+    """One file as the context shows it; `is_whole` if all of it is shown as it is.
+
+    `spans` are the first and last numbers of the lines shown; empty if unknown.
+    """
 
     path: str
     text: str
     is_whole: bool
+    spans: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def where(self) -> str:
+        """Where it is shown, in words."""
+        if self.is_whole:
+            return f"{self.path} is shown in the summary"
+        lines = ", ".join(f"{first}-{last}" for first, last in sorted(self.spans))
+        return f"{f'lines {lines}' if lines else 'parts'} of {self.path} are in the summary"
 
     def shows(self, lines: Iterable[str]) -> bool:
         """Whether each of `lines` is shown here."""
@@ -147,7 +160,8 @@ def _show(
         part = "whole" if file.is_whole else "as far as read"
         text = f"### {file.path} ({what}; {part}){note}\n{text}"
         if counter.count_text(text) + _GAP_TOKENS <= whole:
-            return ShownFile(file.path, text, file.is_whole and not file.unseen)
+            spans = tuple((first, first + len(run) - 1) for first, run in file.runs if first)
+            return ShownFile(file.path, text, file.is_whole and not file.unseen, spans)
     found = [*_places_named(file, names), *_places_of_work(file)]
     if not found and _is_settled(file):
         return None
@@ -161,7 +175,8 @@ def _show(
     places = _places(file, wanted)
     if places.count("\n") < _LEAST_PLACE_LINES:
         return None
-    return ShownFile(file.path, f"{head}\n{places}", is_whole=False)
+    spans = ((int(first), int(first) + lines.count("\n")) for first, lines in _SPAN.findall(places))
+    return ShownFile(file.path, f"{head}\n{places}", is_whole=False, spans=tuple(spans))
 
 
 def _choose_lines(

@@ -17,7 +17,7 @@ from agent_tui.compaction.sections.commands import (
     runs_of,
     shows_uncommitted,
 )
-from agent_tui.compaction.sections.elsewhere import Elsewhere, MessageFacts
+from agent_tui.compaction.sections.elsewhere import Elsewhere, MessageFacts, WrittenCall
 from agent_tui.compaction.sections.failures import has_failed
 from agent_tui.compaction.sections.file_states import COMMIT_LINE, MODE_LINE
 from agent_tui.compaction.sections.file_views import (
@@ -54,7 +54,7 @@ from agent_tui.messages import (
     ToolResultMessage,
     texts_in,
 )
-from agent_tui.omissions import recall_mark, shorten_middle
+from agent_tui.omissions import one_line, recall_mark, shorten_middle
 from agent_tui.sessions.actions import Output
 from agent_tui.sessions.outputs import action_of, without_progress
 from agent_tui.tokens import TokenCounter
@@ -64,6 +64,8 @@ _SHORT_ARGUMENT_TOKENS, _LONG_OUTPUT_TOKENS = 60, 150
 _LONG_LINE_CHARS, _LINE_ENDS_CHARS = 1_000, 240
 """A longer line in a command's output is generated text: its two ends are enough."""
 
+_REFUSED_CHARS = 140
+_WRITTEN_SINCE = "(written later)"
 _AS_WRITTEN = "(as written above)"
 _OFFERED = "(the summary shows what is needed of {}) {}"
 
@@ -158,7 +160,7 @@ class MessageShortener:
                 if call.id not in self._failed or call.path in elsewhere.shown
                 if elsewhere.has_change(call)
             }
-            parts, paths = self._parts(message, unit, gone.keys(), elsewhere.said)
+            parts, paths = self._parts(message, unit, gone.keys(), elsewhere)
             return Less(parts, paths | (elsewhere.shown.keys() & gone.values()))
         return Less(None)
 
@@ -190,8 +192,9 @@ class MessageShortener:
         command, tool = output.action.command, output.action.tool.lower()
         line, shown = "", frozenset[str]()
         if elsewhere.has_view(output, facts):
-            shown = frozenset({facts.path} & elsewhere.shown.keys())
-            line = f"({facts.path} is shown in the summary)" if shown else "(edited since)"
+            file = elsewhere.file_with(facts)
+            shown = frozenset((file.path,) if file is not None else ())
+            line = f"({file.where if file is not None else 'edited since'})"
         kind, arguments = output.action.kind, output.action.arguments
         is_change = kind in ("write", "edit")
         written = [text_of_change(output.action)] if is_change else [*texts_in(arguments)]
@@ -222,29 +225,48 @@ class MessageShortener:
         return Less(text if text != output.text else None, found)
 
     def _parts(
-        self, message: AssistantMessage, unit: Unit, gone: Set[str], said: KnownPassages
+        self, message: AssistantMessage, unit: Unit, gone: Set[str], elsewhere: Elsewhere
     ) -> tuple[Content, frozenset[str]]:
         """`message` without thinking, replaced texts, and what calls that are `gone` wrote.
 
-        A text that is `said` elsewhere becomes a line, too, and its files are returned.
+        A text that is said elsewhere becomes a line, too, and its files are returned.
         """
+        calls = {call.id: call for call in self.facts[unit.entry_id].calls}
         parts: list[TextContent | ToolCall] = []
         paths: set[str] = set()
 
         def replace_said(value: JsonValue, _: str) -> JsonValue:
-            line, files = said.line_for(value) if isinstance(value, str) else ("", ())
+            line, files = elsewhere.said.line_for(value) if isinstance(value, str) else ("", ())
             paths.update(files)
             return f"{line} {recall_mark(unit.entry_id)}" if line else value
 
         for part in without_thinking(message):
-            if isinstance(part, ToolCall) and part.id in gone:
-                part = self._without_written(part, unit.entry_id)
-            elif isinstance(part, ToolCall) and steps_in_plan(part.arguments):
-                part = self._without_plan(part, unit.entry_id)
-            elif isinstance(part, ToolCall) and part.id not in self._failed:
-                part = self._without_body(part, unit)
-            parts.append(replace_values(part, replace_said) if isinstance(part, ToolCall) else part)
+            if isinstance(part, ToolCall):
+                is_gone = part.id in gone
+                part = self._shorten_call(part, unit, calls[part.id], elsewhere, is_gone=is_gone)
+                part = replace_values(part, replace_said)
+            parts.append(part)
         return (tuple(parts) if tuple(parts) != message.content else None), frozenset(paths)
+
+    def _shorten_call(
+        self,
+        call: ToolCall,
+        unit: Unit,
+        wrote: WrittenCall,
+        elsewhere: Elsewhere,
+        *,
+        is_gone: bool,
+    ) -> ToolCall:
+        """`call` without texts that are not needed; what it `wrote` may be gone."""
+        is_failed = call.id in self._failed
+        is_over = is_gone or elsewhere.has_later_change(wrote)
+        if is_failed and is_over and not action_of(call).command:
+            return self._without_refused(call, unit.entry_id, elsewhere.lines_of_none(wrote))
+        if is_gone:
+            return self._without_written(call, unit.entry_id)
+        if steps_in_plan(call.arguments):
+            return self._without_plan(call, unit.entry_id)
+        return call if is_failed else self._without_body(call, unit)
 
     def _without_written(self, call: ToolCall, entry_id: str) -> ToolCall:
         action = action_of(call)
@@ -253,6 +275,13 @@ class MessageShortener:
         _, body = file_in_command(action.command) or ("", "")
         mark = left_out_mark(self._counter.count_text(body), entry_id)
         return _with_text(call, body, mark)
+
+    def _without_refused(self, call: ToolCall, entry_id: str, lines: Sequence[str]) -> ToolCall:
+        """`call`, which changed no file, with the beginning of `lines` that only it has."""
+        limit, counter = _SHORT_ARGUMENT_TOKENS, self._counter
+        told = one_line(" ⏎ ".join(lines), _REFUSED_CHARS) if lines else _WRITTEN_SINCE
+        call = without_long_texts(call, limit, entry_id, counter, names=OLD_NAMES)
+        return without_long_texts(call, limit, entry_id, counter, told=f"{told} ")
 
     def _without_plan(self, call: ToolCall, entry_id: str) -> ToolCall:
         """`call` with one line for the whole plan that it writes: the summary has the newest."""

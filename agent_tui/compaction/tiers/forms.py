@@ -227,19 +227,21 @@ def without_long_texts(
     counter: TokenCounter,
     *,
     names: Collection[str] = (),
+    told: str = "",
 ) -> ToolCall:
     """`call` with every text over `max_tokens` in its arguments replaced by one line.
 
     Arguments still fit the tools' schemas: texts stay texts, objects keep their keys; a very long
     list keeps its first and last items. Texts are never cut inside, as models copy such texts into
-    files. With `names`, only texts in those arguments are replaced, at any depth.
+    files. With `names`, only texts in those arguments are replaced, at any depth. `told` precedes
+    each line.
     """
 
     def shorten(value: JsonValue, name: str) -> JsonValue:
         match value:
             case str() if len(value) > max_tokens and (not names or name in names):
                 tokens = counter.count_text(value)
-                return left_out_mark(tokens, entry_id) if tokens > max_tokens else value
+                return told + left_out_mark(tokens, entry_id) if tokens > max_tokens else value
             case list() if len(value) > _LONGEST_LIST:
                 return [*value[:_LIST_END], *value[-_LIST_END:]]
             case _:

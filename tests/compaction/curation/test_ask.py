@@ -87,6 +87,19 @@ def test_limits_in_characters_are_those_of_the_texts_in_the_list() -> None:
     assert "notes of at most 4,500 tokens (about 22,500 characters)" in ask_with(prose).text
 
 
+def test_the_question_is_short_and_asks_for_what_quoting_cannot_say() -> None:
+    text = " ".join(ask_with().text.split())
+    assert COUNTER.count_text(text) <= 1_000
+    for words in (
+        "the command or edit itself, the whole exact message",
+        "rejected, refused or dropped**: what it did",
+        "taken back**: ",
+        "nothing of which a part is still in Next Steps",
+        "are not those of issues or pull requests",
+    ):
+        assert words in text
+
+
 def test_without_the_disk_files_are_offered_as_they_were_last_seen() -> None:
     assert "A file is offered as it is now, " in ask_with().text
     seen = replace(ask_with(), has_disk=False).text

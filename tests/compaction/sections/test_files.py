@@ -1,7 +1,7 @@
 """Files stand as they are now, whatever was done to them since they were seen."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -742,6 +742,41 @@ def test_a_file_is_in_doubt_only_after_a_command_that_is_known_to_write_it(
     assert not seen.doubt
 
 
+def commit_of(commit: str) -> Call:
+    return ("bash", {"command": "git commit -qam x"}, f"[main {commit}] x")
+
+
+PART: Call = ("read", {"path": "a.py", "offset": 5, "limit": 3}, numbered(LINES[4:7], 5))
+SED: Call = ("bash", {"command": "sed -i s/7/x/ a.py"}, "")
+
+
+@each_row(
+    ("calls", "note"),
+    [
+        ((PART, SED), "perhaps older than this change: sed -i s/7/x/ a.py"),
+        ((PART, SED, PART), ""),
+        ((READ, SED, PART), "perhaps older than this change: sed -i s/7/x/ a.py"),
+        (
+            (
+                PART,
+                SED,
+                ("read", {"path": "a.py", "offset": 4}, numbered(["line x", *LINES[4:9]], 4)),
+            ),
+            "",
+        ),
+        ((PART, SED, ("bash", {"command": "git reset --hard"}, "HEAD is now at 1")), ""),
+        (
+            (PART, SED, commit_of("1a2b3c4"), ("bash", {"command": "git reset --hard @~1"}, "")),
+            "perhaps changed since, by $ git reset --hard @~1",
+        ),
+    ],
+)
+def test_a_file_is_in_doubt_until_its_lines_are_seen_or_the_change_is_thrown_away(
+    calls: Sequence[Call], note: str
+) -> None:
+    assert file_after(*calls).doubt == note
+
+
 def test_a_file_that_reads_differently_on_the_disk_is_shown(counter: TokenCounter) -> None:
     view: Call = ("read", {"path": "package.json"}, numbered(["{", "}"]))
     file = file_after(view, bash("npm install left-pad"))
@@ -750,10 +785,6 @@ def test_a_file_that_reads_differently_on_the_disk_is_shown(counter: TokenCounte
     assert choose_files([file_after(view)], 1_000, counter, lambda _: "{\n}\n") == []
     cut: Call = ("read", {"path": "a.json"}, numbered(["x" * 600 + "…", "}"]))
     assert choose_files([file_after(cut)], 1_000, counter, lambda _: "x" * 900 + "\n}\n") == []
-
-
-def commit_of(commit: str) -> Call:
-    return ("bash", {"command": "git commit -qam x"}, f"[main {commit}] x")
 
 
 def test_what_another_agent_adds_for_the_model_is_no_part_of_the_file() -> None:

@@ -9,7 +9,7 @@ from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
-from agent_tui.messages import AssistantMessage, ToolCall
+from agent_tui.messages import AssistantMessage, JsonObject, ToolCall, ToolDetails
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import FOLDERS, begun, numbered
@@ -37,6 +37,15 @@ def bash(command: str, output: str = "", *, exit_code: int = 0) -> Callable[[Tal
 
 def again(talk: Talk) -> None:
     edit(talk, 8)
+
+
+def refuse(talk: Talk, text: str = "refused = 1") -> None:
+    change: JsonObject = {"path": "src/a.py", "old": "", "new": text}
+    talk.tool("edit", change, "No.", is_error=True, details=ToolDetails(ending="declined"))
+
+
+def refuse_it(talk: Talk) -> None:
+    refuse(talk, "other_7 = 1")
 
 
 SHOWN = bash("cat src/a.py", "\n".join(LINES))
@@ -83,6 +92,8 @@ def calls_left(talk: Talk, counter: TokenCounter) -> list[str]:
         ((read, read, SHOWN), ["src/a.py", "cat src/a.py"]),
         ((edit, again), ["other_8 = 1"]),
         ((edit, create, again), ["b = 1", "other_8 = 1"]),
+        ((refuse, edit, again, again), ["refused = 1", "other_7 = 1", "other_8 = 1"]),
+        ((refuse_it, edit, again, again), ["other_7 = 1", "other_8 = 1"]),
         ((edit, create, COMMIT, again), ["git commit -qam x", "other_8 = 1"]),
         ((edit, COMMIT), ["other_7 = 1", "git commit -qam x"]),
         ((TESTED, TESTED), ["mix test"]),

@@ -1,5 +1,7 @@
 """Where the work stands: steps of the plan, items, branch, commits and tests, as they are last."""
 
+from collections.abc import Sequence
+
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.state import (
     StateReader,
@@ -156,6 +158,65 @@ def test_commits_before_a_rebase_say_so_once_and_later_ones_do_not() -> None:
         "- [x] commit 1111111, as of the log: One (before a later rebase)",
         "- [x] commit 3333333, as of the log: Two (before a later rebase)",
     ]
+
+
+@each_row(
+    ("steps", "is_marked"),
+    [
+        ((("git rebase main", "Successfully rebased and updated refs/heads/fix."),), True),
+        ((("git rebase main", "Current branch fix is up to date."),), False),
+        (
+            (
+                ("git checkout -b next", "Switched to a new branch 'next'"),
+                ("git rebase fix", "Successfully rebased and updated refs/heads/next."),
+            ),
+            False,
+        ),
+        (
+            (
+                ("git checkout next", "Switched to branch 'next'"),
+                ("git pull --rebase", "Successfully rebased"),
+            ),
+            False,
+        ),
+        (
+            (
+                ("git rebase main", "Successfully rebased and updated refs/heads/fix."),
+                ("git log --oneline main", "2222222 Merge\n1111111 One"),
+            ),
+            False,
+        ),
+        (
+            (
+                ("git rebase main", "Successfully rebased and updated refs/heads/fix."),
+                ("git merge-base HEAD main", "1111111" + "0" * 33),
+            ),
+            False,
+        ),
+        (
+            (
+                ("git rebase main", "Successfully rebased and updated refs/heads/fix."),
+                ("git branch --contains 1111111", "* fix\n  main"),
+            ),
+            False,
+        ),
+        (
+            (
+                ("git rebase main", "Successfully rebased and updated refs/heads/fix."),
+                ("git reflog", "1111111 HEAD@{3}: commit: One"),
+                ("git branch --contains 1111111", ""),
+                ("git show 1111111", "commit 1111111" + "0" * 33),
+            ),
+            True,
+        ),
+    ],
+)
+def test_only_what_the_log_shows_to_be_rewritten_is_marked(
+    steps: Sequence[tuple[str, str]], is_marked: bool
+) -> None:
+    made = ("git commit -m one", "[fix 1111111] One", 0)
+    state = state_of(made, *((command, text, 0) for command, text in steps))
+    assert state.commits == {"1111111": f"One{' (before a later rebase)' * is_marked}"}
 
 
 @each_row(

@@ -12,7 +12,13 @@ from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
-from agent_tui.messages import AssistantMessage, JsonObject, ThinkingContent, ToolCall
+from agent_tui.messages import (
+    AssistantMessage,
+    JsonObject,
+    ThinkingContent,
+    ToolCall,
+    ToolDetails,
+)
 from agent_tui.omissions import marks_in
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry, MessageEntry
@@ -159,6 +165,45 @@ def test_what_a_call_wrote_is_one_line_once_it_is_committed_or_written_over(
     assert not maker.lines_for_what_stands_elsewhere(live, {}, PLENTY).edits
 
 
+@each_row(
+    ("tool", "name", "later", "told"),
+    [
+        ("edit", "new", "x = 1", "dry_run = False ⏎ value_0 = 0 ⏎ value_1 = 1"),
+        ("write", "content", "x = 1", "dry_run = False ⏎ value_0 = 0 ⏎ value_1 = 1"),
+        ("edit", "new", WRITTEN, "dry_run = False [... "),
+        ("write", "content", WRITTEN, "dry_run = False [... "),
+        (
+            "write",
+            "content",
+            f"dry_run = False\n{WRITTEN}",
+            "(written later) [... ",
+        ),
+    ],
+)
+@pytest.mark.parametrize("details", [ToolDetails(ending="declined"), ToolDetails()])
+def test_what_a_refused_change_would_have_written_takes_a_line(
+    counter: TokenCounter,
+    tool: str,
+    name: str,
+    later: str,
+    told: str,
+    details: ToolDetails,
+) -> None:
+    talk = begun()
+    old = "\n".join(f"old_{number} = {number}" for number in range(60))
+    arguments: JsonObject = {"path": "src/a.py", name: f"dry_run = False\n{WRITTEN}"}
+    arguments |= {"old": old} if tool == "edit" else {}
+    talk.tool(tool, arguments, "Refused.", is_error=True, details=details)
+    reply = result_id(talk, -2)
+    assert reply not in tail_of(talk, counter).edits
+    talk.tool("write", {"path": "src/a.py", "content": later}, "Written.")
+    edit = tail_of(ended(talk), counter).edits[reply]
+    (call,) = [part for part in edit.replacement or () if isinstance(part, ToolCall)]
+    assert str(call.arguments[name]).startswith(told)
+    assert str(call.arguments[name]).endswith(f"tokens left out ...] [recall {reply}]")
+    assert str(call.arguments.get("old", "[... ")).startswith("[... ")
+
+
 PART = ShownFile("src/a.py", "\n".join(f"value_{n} = {n}" for n in range(60)), is_whole=False)
 
 
@@ -167,8 +212,26 @@ def test_a_view_of_lines_that_are_shown_of_a_file_gives_way(counter: TokenCounte
     talk.tool("read", {"path": "src/a.py", "limit": 50}, "\n".join(TEXT.split("\n")[:50]))
     view = result_id(talk)
     tail = tail_of(ended(talk), counter, (PART,))
-    assert tail.edits[view].replacement == f"(src/a.py is shown in the summary) [recall {view}]"
+    assert tail.edits[view].replacement == f"(parts of src/a.py are in the summary) [recall {view}]"
     assert tail.files_to_show(read_live(talk.path, counter).entries) == {"src/a.py"}
+
+
+@each_row(
+    ("first", "left"),
+    [(30, "lines 21-60, 81-90 of src/a.py are in the summary"), (120, "edited since")],
+)
+def test_a_view_points_to_the_lines_that_are_shown_if_any_is_its_own(
+    counter: TokenCounter, first: int, left: str
+) -> None:
+    shown = "\n".join(f"value_{n} = {n}" for n in (*range(20, 60), *range(80, 90)))
+    part = ShownFile("src/a.py", shown, is_whole=False, spans=((81, 90), (21, 60)))
+    talk = begun()
+    lines = [f"value_{n} = {n}" for n in range(first, first + 50)]
+    talk.tool("read", {"path": "src/a.py", "offset": first, "limit": 50}, numbered(lines, first))
+    view = result_id(talk)
+    talk.tool("edit", {"path": "src/a.py", "old": "value_40 = 40", "new": "x = 1"}, "Edited.")
+    tail = tail_of(ended(talk), counter, (part,))
+    assert tail.edits[view].replacement == f"({left}) [recall {view}]"
 
 
 def test_lines_of_a_view_that_were_edited_since_are_not_shown_again(counter: TokenCounter) -> None:
@@ -219,7 +282,7 @@ def test_a_view_from_before_a_change_gives_way_to_what_is_shown_of_the_file(
     edit: JsonObject = {"path": "src/a.py", "old": "value_7 = 7", "new": "one = 1"}
     talk.tool("edit", edit, "Edited src/a.py.")
     left = str(tail_of(ended(talk), counter, (file,)).edits[view].replacement)
-    assert left == f"(src/a.py is shown in the summary) [recall {view}]"
+    assert left == f"(parts of src/a.py are in the summary) [recall {view}]"
 
 
 def test_a_view_of_more_lines_than_are_shown_keeps_the_others(counter: TokenCounter) -> None:
@@ -644,15 +707,27 @@ def test_a_step_that_is_too_long_is_shortened_from_what_is_left_of_it(
     assert "new_7" not in text
 
 
+def test_a_failed_command_that_writes_a_file_stays_a_command(counter: TokenCounter) -> None:
+    talk = begun()
+    command = f"cat > src/a.py <<'EOF'\n{WRITTEN}\nEOF\npytest -q"
+    talk.tool("bash", {"command": command}, "1 failed", is_error=True)
+    talk.tool("write", {"path": "src/a.py", "content": "value = 0"}, "done")
+    for shown in ((), ("src/a.py",)):
+        tail = tail_of(ended(talk), counter, shown)
+        calls = str(build_context(seen(talk, tail)).messages)
+        assert "cat > src/a.py <<" in calls
+        assert "pytest -q" in calls
+
+
 @pytest.mark.parametrize("shown", [(), ("src/a.py",)])
-def test_text_that_was_refused_goes_only_if_its_file_is_shown(
+def test_text_that_was_refused_stays_until_its_file_is_shown_or_changed(
     counter: TokenCounter, shown: tuple[str, ...]
 ) -> None:
     talk = begun()
     talk.tool("write", {"path": "src/a.py", "content": WRITTEN}, "refused", is_error=True)
+    assert (result_id(talk, 1) in tail_of(ended(talk), counter, shown).edits) is bool(shown)
     talk.tool("write", {"path": "src/a.py", "content": "value = 0"}, "done")
-    edits = tail_of(ended(talk), counter, shown).edits
-    assert (result_id(talk, 1) in edits) is bool(shown)
+    assert result_id(talk, 1) in tail_of(ended(talk), counter, shown).edits
 
 
 def test_a_view_gives_way_to_the_parts_that_a_model_chose_after_it_saw_it(
