@@ -537,7 +537,7 @@ def _only_in(output: Output, now: Set[str]) -> tuple[str]:
     known = {*now, *(line.strip() for old, _, _ in edits for line in old.split("\n"))}
     lines = [line for line in map(str.strip, text.split("\n")) if line not in known]
     if only := " ⏎ ".join(filter(says_something, lines)):
-        return (f"would have written: {one_line(only, _LINE_CHARS)}",)
+        return (f"would have written: {one_line(only, _LABEL_CHARS)}",)
     return ("written later" if text else "",)
 
 
