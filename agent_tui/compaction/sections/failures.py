@@ -199,7 +199,9 @@ class FailureReader:
         is_text = output.ending == "declined" and "\n" in output.action.command
         if output.ending == "declined" and output.action.kind in ("edit", "write"):
             self._refused[event.entry_id] = output
-            self._found.append(_Tracked(self._failure(event, ("",), "declined"), ()))
+            label = f"{output.action.tool} {PurePosixPath(output.action.path).name}"
+            new = Failure(label=label, lines=("",), entry_id=event.entry_id, ending="declined")
+            self._found.append(_Tracked(new, ()))
             return
         if output.ending == "cancelled" or (output.said and not is_text):
             return
@@ -254,13 +256,9 @@ class FailureReader:
         ends = (one.runs == runs and one.failure.ending == "warned" for one in self._found)
         self._found = [one for one, is_over in zip(self._found, ends, strict=True) if not is_over]
         if lines and command and not is_looking_around(command) and not is_test(command):
-            self._found.append(_Tracked(self._failure(event, lines, "warned"), runs))
-
-    def _failure(
-        self, event: Done, lines: Sequence[str], ending: Literal["declined", "warned"]
-    ) -> Failure:
-        label = self._label(event.output)
-        return Failure(label=label, lines=tuple(lines), entry_id=event.entry_id, ending=ending)
+            label, id = self._label(event.output), event.entry_id
+            new = Failure(label=label, lines=tuple(lines), entry_id=id, ending="warned")
+            self._found.append(_Tracked(new, runs))
 
     def _note_step(self, event: Done, runs: tuple[CommandRun, ...]) -> None:
         """Note for each open failure what `event` changed or ran."""
@@ -537,7 +535,7 @@ def _only_in(output: Output, now: Set[str]) -> tuple[str]:
     known = {*now, *(line.strip() for old, _, _ in edits for line in old.split("\n"))}
     lines = [line for line in map(str.strip, text.split("\n")) if line not in known]
     if only := " ⏎ ".join(filter(says_something, lines)):
-        return (f"would have written: {one_line(only, _LINE_CHARS)}",)
+        return (f"would have written: {one_line(only, _BRIEF_LABEL_CHARS)}",)
     return ("written later" if text else "",)
 
 

@@ -66,11 +66,11 @@ class ShownFile:
 
     @property
     def where(self) -> str:
-        """Where it is shown, in words."""
+        """Where it is shown, in words for the answer to a call that names it."""
         if self.is_whole:
             return f"{self.path} is shown in the summary"
         lines = ", ".join(f"{first}-{last}" for first, last in sorted(self.spans))
-        return f"{f'lines {lines}' if lines else 'parts'} of {self.path} are in the summary"
+        return f"{f'lines {lines}' if lines else 'parts'} are in the summary"
 
     def shows(self, lines: Iterable[str]) -> bool:
         """Whether each of `lines` is shown here."""

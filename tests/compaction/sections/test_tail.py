@@ -212,13 +212,13 @@ def test_a_view_of_lines_that_are_shown_of_a_file_gives_way(counter: TokenCounte
     talk.tool("read", {"path": "src/a.py", "limit": 50}, "\n".join(TEXT.split("\n")[:50]))
     view = result_id(talk)
     tail = tail_of(ended(talk), counter, (PART,))
-    assert tail.edits[view].replacement == f"(parts of src/a.py are in the summary) [recall {view}]"
+    assert tail.edits[view].replacement == f"(parts are in the summary) [recall {view}]"
     assert tail.files_to_show(read_live(talk.path, counter).entries) == {"src/a.py"}
 
 
 @each_row(
     ("first", "left"),
-    [(30, "lines 21-60, 81-90 of src/a.py are in the summary"), (120, "edited since")],
+    [(30, "lines 21-60, 81-90 are in the summary"), (120, "edited since")],
 )
 def test_a_view_points_to_the_lines_that_are_shown_if_any_is_its_own(
     counter: TokenCounter, first: int, left: str
@@ -282,7 +282,7 @@ def test_a_view_from_before_a_change_gives_way_to_what_is_shown_of_the_file(
     edit: JsonObject = {"path": "src/a.py", "old": "value_7 = 7", "new": "one = 1"}
     talk.tool("edit", edit, "Edited src/a.py.")
     left = str(tail_of(ended(talk), counter, (file,)).edits[view].replacement)
-    assert left == f"(parts of src/a.py are in the summary) [recall {view}]"
+    assert left == f"(parts are in the summary) [recall {view}]"
 
 
 def test_a_view_of_more_lines_than_are_shown_keeps_the_others(counter: TokenCounter) -> None:
