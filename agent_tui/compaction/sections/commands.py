@@ -41,6 +41,7 @@ _TARGET = re.compile(r"[./:]|^-$|\s")
 _COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
 _HERE = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
 _VIEWED = re.compile(r"\s*(?:2>&1\s*)?(?:\|\s*(?:head|tail)\b.*)?$", re.DOTALL)
+_PATH = re.compile(r"^[^\s|*?(){}\\]*[./][^\s|*?(){}\\]*$")
 _WITHIN = re.compile(r"/|::")
 _MOST_LEVELS = 100
 """Looked up are so many folders of a target, outermost first: each takes the time of its length."""
@@ -238,6 +239,13 @@ def _looks(name: str, arguments: Sequence[str]) -> bool:
         return not any(map(_ACTING.match, arguments))
     shows = not _SHOWING.isdisjoint(plain[:2]) and name not in ("rm", "mv", "cp")
     return shows or not _ASKING.isdisjoint(arguments)
+
+
+def paths_shown(command: str) -> list[str]:
+    """What looks like paths in a `command` that only shows something."""
+    programs = programs_run(command) if is_looking_around(command) else ()
+    words = (word for name, words in programs if name not in _PREPARING for word in words)
+    return [word for word in words if _PATH.search(word) and not word.startswith("-")]
 
 
 def shows_uncommitted(output: Output) -> bool:

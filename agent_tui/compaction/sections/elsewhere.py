@@ -5,14 +5,16 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.commands import PassedRuns
+from agent_tui.compaction.sections.commands import PassedRuns, paths_shown
 from agent_tui.compaction.sections.file_states import FileState
 from agent_tui.compaction.sections.file_views import (
     FileView,
     edits_in,
     file_in_command,
     file_view,
+    folder_of,
     text_of_change,
+    within,
 )
 from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.passages import (
@@ -47,7 +49,7 @@ class WrittenCall:
         self.id, self.path = call.id, normalise_path(path, folders) if path else ""
         is_of_file = self.path and not action.command
         label = f"{action.tool} {self.path}" if is_of_file else action_label(action, _LABEL_CHARS)
-        self.place = Place(f"{label} below")
+        self.place = Place(f"{label} below", files=frozenset({self.path} - {""}))
         edits = edits_in(action.arguments) if action.kind == "edit" else ()
         self.replaced = frozenset(line for old, _, _ in edits for line in old.split("\n"))
         self.lines = frozenset(filter(says_something, self.text.split("\n")))
@@ -80,6 +82,23 @@ class MessageFacts:
         output = self._unit.output
         path = self.view.path.strip("'\"") if self.view else output.action.path if output else ""
         return normalise_path(path, self._folders)
+
+    @cached_property
+    def files(self) -> frozenset[str]:
+        """The files that the output shows, and the command that shows them; empty if of none."""
+        if (output := self._unit.output) is None:
+            return frozenset()
+        if self.view is not None or output.action.kind in _SHOWING:
+            return frozenset({self.path} - {""})
+        folder = folder_of(self.command)
+        named = (within(folder, path) for path in paths_shown(self.command))
+        paths = {normalise_path(path, self._folders) for path in named} - {""}
+        return frozenset({*paths, self.command} if paths else ())
+
+    @property
+    def place(self) -> Place:
+        """What stands in the output."""
+        return Place(f"{self.label} below", files=self.files)
 
     @cached_property
     def label(self) -> str:
@@ -182,7 +201,7 @@ class Elsewhere:
         path, file = facts.path, self._files.get(facts.path)
         if facts.view is None or (file is None and path not in self.shown):
             return NOWHERE
-        place = Place(f"{path} above", path)
+        place = Place(f"{path} above", path, frozenset((path,)))
         places = dict.fromkeys(facts.lines & self._lines_shown(path), place)
         if file is not None and file.is_changed:
             gone = facts.lines - self._lines_now(path) - {""}

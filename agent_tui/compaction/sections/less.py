@@ -183,7 +183,7 @@ class MessageShortener:
                 elsewhere.said.add(text, call.place)
         if output is not None:
             left = content if isinstance(content, str) else output.text
-            elsewhere.said.add(left, Place(f"{facts.label} below"))
+            elsewhere.said.add(left, facts.place)
         return changes
 
     def _shorten_output(self, unit: Unit, output: Output, elsewhere: Elsewhere) -> Less:
@@ -210,7 +210,8 @@ class MessageShortener:
         for one in written:
             of_call.add(one, Place(""))
         text, _ = of_call.without(text, _AS_WRITTEN)
-        text, found = elsewhere.said.without(text, lines=elsewhere.places_in_view(facts))
+        places = elsewhere.places_in_view(facts)
+        text, found = elsewhere.said.without(text, lines=places, files=facts.files)
         if lists and facts.view is None and unit.position < self.newest:
             text = _by_file(text)
         is_past = unit.position < self.committed and not output.said

@@ -213,8 +213,9 @@ class TailEditor:
 
     def _once(self, unit: Unit, text: str, said: KnownPassages, where: str = "") -> Content:
         """The `text` of an output without passages that were `said`; its own are then said, too."""
-        left, _ = said.without(text)
-        said.add(text, Place(f"{self._less.facts[unit.entry_id].label}{where}"))
+        facts = self._less.facts[unit.entry_id]
+        left, _ = said.without(text, files=facts.files)
+        said.add(text, Place(f"{facts.label}{where}", files=facts.files))
         is_marked = left == text or recall_mark(unit.entry_id) in left
         return with_images(left if is_marked else with_recall(left, unit.entry_id), unit.message)
 

@@ -810,3 +810,31 @@ def test_results_from_before_a_commit_come_back_if_there_is_space_small_ones_fir
     assert maker.restore(live, tail, 0, tokens[1] // 2, PLENTY) == tail
     assert maker.restore(live, tail, 0, PLENTY, tokens[0] // 2).edits.keys() & ids == set(ids[:2])
     assert not maker.restore(live, tail, 0, PLENTY, PLENTY).edits.keys() & {ids[0], ids[2]}
+
+
+LICENCE = [f"# Line {number} of a licence that all files have." for number in range(12)]
+
+
+@pytest.mark.parametrize("calls", [("read", "read"), ("bash", "read"), ("bash", "bash")])
+def test_a_file_keeps_lines_that_another_file_has_too(
+    calls: tuple[str, str], counter: TokenCounter
+) -> None:
+    talk = begun()
+    for tool, name in zip(calls, "ab", strict=True):
+        text = "\n".join([*LICENCE, *(f"{name}_{number} = {number}" for number in range(40))])
+        command = f"cat src/{name}.py; sed -n 1,20p src/{name}{name}.py"
+        shown = numbered(text.split("\n")) if tool == "read" else text
+        arguments = {"path": f"src/{name}.py"} if tool == "read" else {"command": command}
+        talk.tool(tool, arguments, shown)
+    other = ShownFile("src/c.py", "\n".join(LICENCE), is_whole=False)
+    assert not tail_of(ended(talk), counter, (other,)).edits
+
+
+def test_of_the_same_file_they_are_named_by_their_numbers(counter: TokenCounter) -> None:
+    talk = begun()
+    own = [f"a_{number} = {number}" for number in range(40)]
+    talk.tool("read", {"path": "src/a.py"}, numbered([*LICENCE, *own]))
+    view = result_id(talk)
+    talk.tool("bash", {"command": "head -n 12 src/a.py; wc -l src/b.py"}, "\n".join(LICENCE))
+    left = str(tail_of(ended(talk), counter).edits[view].replacement)
+    assert left.startswith("(lines 1-12 shown in $ head -n 12 src/a.py; wc -l src/b.py below)\n")
