@@ -70,12 +70,14 @@ class CommandRun:
         """Whether the success of this run shows that what failed in `other` now works.
 
         It does if the same task ran on the same targets or more; no targets means all. The last
-        word identifies a task, however it was started (``uv run pytest``, ``npm run test``).
+        word identifies a task, however it was started (``uv run pytest``, ``npm run test``). A word
+        or a value may be a folder: nothing tells of ``pytest -q tests`` that ``-q`` takes no value.
         """
-        folders = {w for w in self.words[1:] if any(reaches(w, to) for to in other.targets)}
+        may_be = (*self.words[1:], *self.values - other.values)
+        folders = {w for w in may_be if any(reaches(w, to) for to in other.targets)}
         task = [word for word in self.words if word not in folders][-1:]
         is_same = other.words[-1:] in (self.words[-1:], tuple(task))
-        if not is_same or not self.values <= other.values:
+        if not is_same or not self.values - folders <= other.values:
             return False
         targets = self.targets | folders
         if not targets or _EVERYWHERE in targets:
@@ -119,10 +121,11 @@ class PassedRuns:
     def add(self, runs: Runs) -> None:
         """Add what one command ran."""
         for run in runs:
-            reached = (*run.targets, *run.words[1:])
+            reached = (*run.targets, *run.words[1:], *run.values)
             places = {*reached, *map(_folder, reached)}
             for place in places if run.targets else places.union(run.words[-1:]):
-                self._found[place, min(run.values, default="")][run] = None
+                for value in {min(run.values, default=""), ""}:
+                    self._found[place, value][run] = None
 
     def cover(self, failed: Runs) -> bool:
         """Whether everything in `failed` now works, as `CommandRun.covers` says of each target."""

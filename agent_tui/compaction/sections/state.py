@@ -258,8 +258,8 @@ def pending_lines(state: WorkState) -> list[str]:
 
 
 def check_lines(state: WorkState) -> list[str]:
-    """Newest test results and running background commands, one line each."""
-    lines = [f"- `{command}` -> {result}" for command, result in state.tests.items()]
+    """Newest test results, the newest first, and running background commands, one line each."""
+    lines = [f"- `{command}` -> {result}" for command, result in reversed(state.tests.items())]
     return lines + [_running(job) for job in state.jobs.values()]
 
 

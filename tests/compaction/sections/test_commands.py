@@ -58,6 +58,8 @@ def test_a_run_is_told_by_its_words_and_targets(
         ("mix test", "mix test test/a_test.exs"),
         ("git add b.py && git commit -m 'x'", "git add a.py && git commit -m 'x'"),
         ("git add -f ./b.css && git add ./a.py ./c.py", "git add ./a.py ./b.css"),
+        ("python -m pytest -q tests", "python -m pytest -q tests/a.py | tail -12"),
+        ("pytest -x tests -k one", "pytest tests/a.py -k one"),
     ],
 )
 def test_a_run_covers_the_same_and_what_it_includes(succeeds: str, failed: str) -> None:
@@ -72,6 +74,8 @@ def test_a_run_covers_the_same_and_what_it_includes(succeeds: str, failed: str) 
         ("pytest a.py", "pytest a.py b.py"),
         ("pytest a.py && ruff check b.py", "pytest a.py b.py"),
         ("pytest -k one", "pytest -k two"),
+        ("pytest -q docs", "pytest -q tests/a.py"),
+        ("pytest -q tests -k one", "pytest tests/a.py"),
         ("ruff check a.py", "pytest a.py"),
         ("npm run build", "npm test"),
         ("make lint", "make test"),
@@ -115,6 +119,7 @@ WORDS = st.lists(
             "/",
             "::a",
             "-k",
+            "-q",
             "one",
             "two",
             "run",

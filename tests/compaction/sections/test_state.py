@@ -347,9 +347,9 @@ def test_the_three_checks_run_last_are_told() -> None:
         ('git commit -m "make sure that they test it"', "[main 1234567] Test", 0),
     )
     assert check_lines(state) == [
-        "- `cargo test` -> test result: ok.",
-        "- `tox` -> OK",
         "- `mise run lint 2>&1 | tail` -> 0 issues.",
+        "- `tox` -> OK",
+        "- `cargo test` -> test result: ok.",
     ]
 
 
@@ -381,8 +381,8 @@ def test_a_failed_check_is_not_told_once_a_command_with_more_in_it_passed() -> N
         "- `npm run lint && npm test` -> 9 passed"
     ]
     assert check_lines(state_of(failed, ("npm run lint && npm test", "1 failed", 1))) == [
-        "- `npm run lint` -> exit 1 1 issues",
         "- `npm run lint && npm test` -> exit 1 1 failed",
+        "- `npm run lint` -> exit 1 1 issues",
     ]
 
 
