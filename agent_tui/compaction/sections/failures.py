@@ -69,6 +69,10 @@ _BRIEF_LINES = 2
 _NOTE = re.compile(r"\n(?=[-*#\d]|\s*\n)")
 """Between two points of notes."""
 
+_WORDS, _QUOTED_WORDS = 6, 3
+"""So many words in a row are no chance, and so many of a quotation."""
+
+_QUOTED, _GAP = re.compile('[`"]([^`"]+)[`"]'), re.compile(r"\s*(?:\.\.\.|…|\[\.\.\.\])\s*")
 _WORD = re.compile(r"[^\W\d]\w{3,}")
 _DECISIVE = re.compile(r"\d|_|[a-z][A-Z]")
 
@@ -360,7 +364,7 @@ def failures_that_fit(
         counter: Counts their tokens.
         is_brief: Whether each has only what names its error, and what was done about it.
     """
-    noted, known = [_plain(note) for note in _NOTE.split(notes)], _plain(elsewhere)
+    noted, known = [" ".join(note.split()) for note in _NOTE.split(notes)], _plain(elsewhere)
     taken, told = dict[int, list[str]](), set[str]()
     ranks = {at: (_is_named(one, noted), _rank(one)) for at, one in enumerate(failures)}
     for at in sorted(ranks, key=lambda at: (ranks[at], -at)):
@@ -404,14 +408,18 @@ def has_failed(output: Output) -> bool:
     """Whether the action failed, as its program, its error or its count of tests says.
 
     An exit code alone may be an answer: that lines differ, or that a check is still running. If the
-    command hides that of its program, the form of the lines tells.
+    command hides that of its program, the count of tests or the form of the lines tells: of
+    ``pytest && grep x``, the code is that of grep.
     """
     command, text = output.action.command, output.text
+    is_hidden = hides_exit_code(command)
+    if output.exit_code and is_hidden and is_test(command) and test_counts(text):
+        return fails_tests(text) or reports_error(text)
     if output.exit_code not in (None, 0) and text.strip():
         return looks_like_error(text) or is_test(command) or any(map(names_error, text.split("\n")))
     if output.has_failed or (is_test(command) and fails_tests(text)):
         return True
-    return hides_exit_code(command) and not test_counts(text) and reports_error(text)
+    return is_hidden and not test_counts(text) and reports_error(text)
 
 
 def _rank(failure: Failure) -> int:
@@ -460,16 +468,18 @@ def _is_named(failure: Failure, notes: Iterable[str]) -> bool:
 
     Plain words count only beside the name of what was run or of its target, an error code, or an
     identifier. The place of the error and the name of the command alone name nothing. A number of
-    failed tests identifies their run.
+    failed tests identifies their run, and so do words in a row, or quoted ones with gaps.
     """
     command = failure.label.removeprefix("$ ")
     runs = _runs_of_label(failure.label)
     subjects = {run.words[-1] for run in runs if run.words}
     subjects |= {PurePosixPath(target).name for run in runs for target in run.targets} - {""}
-    texts = _messages(failure) or [command]
+    texts = (messages := _messages(failure)) or [command]
     counts = _FAILED_COUNT.findall("\n".join(failure.lines)) if is_test(command) else []
 
     def has(note: str) -> bool:
+        if any(_quotes(note, text) for text in messages):
+            return True
         if any(count in counts for count in _FAILED_COUNT.findall(note)):
             return True
         said = set(map(str.lower, _WORD.findall(note)))
@@ -482,6 +492,18 @@ def _is_named(failure: Failure, notes: Iterable[str]) -> bool:
         return False
 
     return any(map(has, notes))
+
+
+def _quotes(note: str, message: str) -> bool:
+    """Whether `note` has some words in a row of `message`, or quotes it, perhaps with gaps."""
+    note, message = note.casefold(), _plain(message).casefold()
+    words, quoted = message.split(), map(_GAP.split, _QUOTED.findall(note))
+    runs = (" ".join(words[at : at + _WORDS]) for at in range(len(words) - _WORDS + 1))
+    parts = ([part for part in one if part] for one in quoted)
+    long = (one for one in parts if len(" ".join(one).split()) >= _QUOTED_WORDS)
+    return any(run in note for run in runs) or any(
+        re.search(".*".join(map(re.escape, one)), message) for one in long
+    )
 
 
 def _decisive_lines(failure: Failure) -> list[str]:

@@ -194,7 +194,7 @@ class StateReader:
         )
         if output.job:
             result = f"{output.summary}; {result or last_line(text)}".removesuffix("; ")
-        elif output.exit_code is not None and (output.exit_code or not result):
+        elif output.exit_code is not None and not (has_passed and result):
             result = f"exit {output.exit_code} {result}".strip()
         elif output.has_failed:
             result = f"failed {result}".strip()

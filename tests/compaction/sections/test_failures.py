@@ -112,6 +112,16 @@ def test_an_exit_code_alone_is_an_error_only_where_the_output_speaks_of_one() ->
     assert open_errors(read_history(talk.path)) == ("$ make b => error: it broke",)
 
 
+def test_the_exit_code_of_a_filter_after_tests_that_passed_is_no_failure() -> None:
+    talk = begun()
+    warned = "CacheWarning: cache could not write: [Errno 30] Read-only file system"
+    command = "pytest -q 2>&1 | tail -9; git log | grep Version"
+    run(talk, command, f"lib/a.py:475: {warned}\n25 passed, 1 warning in 3.87s", 1)
+    assert failures(talk) == ()
+    run(talk, command, "error: no disk\nFAILED a.py::test_a\n1 failed, 24 passed in 3.87s", 1)
+    assert len(failures(talk)) == 1
+
+
 def test_what_the_person_refused_or_stopped_is_no_error() -> None:
     assert open_errors(ran(("pytest", "Aborted.", 130), ("make", "The person said no.", 1))) == ()
 
@@ -523,6 +533,25 @@ def test_what_the_notes_name_is_not_told_again(counter: TokenCounter) -> None:
         ("make all", "lib/a.c:12: error: expected a bracket", "- all: bracket expected", True),
         ("npm run lint", "a.js:5: unused\n1 issues:\nerror: failed", "- lint: 0 issues", False),
         ("git push", "fatal: the remote has other work", "- push: the remote has other work", True),
+        (
+            "deploy",
+            "error: not permitted: the plan is open: you can only read. Describe what you would do",
+            "- changes: `not permitted: the plan is open: you can only read.`",
+            True,
+        ),
+        (
+            "deploy",
+            "error: not permitted: the plan is open: you can only read. Describe what you would do",
+            "- while the plan is open: you can only read, it says",
+            True,
+        ),
+        (
+            "deploy",
+            "CacheWarning: cache could not write path /a/b: [Errno 30] Read-only file system",
+            "- `CacheWarning ... Read-only file system` came from the plan",
+            True,
+        ),
+        ("deploy", "error: the disk that holds all parts is full", "- `the parts` are full", False),
         (
             "python -m pytest tests/unit/test_parser.py -q -x --lf",
             "E   TypeError: None is not a number",
