@@ -338,8 +338,9 @@ class _Text:
         for first, lines in runs_of(self.lines):
             number = first if is_placed and not is_whole else 0
             behind = first + len(lines)
-            below = next((line for n, line in known if n >= behind and line.strip()), "")
-            cut = is_code and is_inside_block(below, lines)
+            after, below = next(((n, s) for n, s in known if n >= behind and s.strip()), (0, ""))
+            is_parted = after > behind or not lines[-1].strip()
+            cut = is_code and is_inside_block(below, lines, is_parted=is_parted)
             at = numbers.index(first) if is_code and first in numbers else -1
             above = titles_above(self.made.path, texts, at, seen) if at >= 0 else ""
             yield replace(self.made, first=number, lines=tuple(lines), inside=above, goes_on=cut)

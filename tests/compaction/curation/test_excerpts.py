@@ -633,6 +633,18 @@ def test_a_part_that_ends_inside_a_function_says_so(
     assert again.lines == piece.lines[:last]
 
 
+def test_a_part_that_ends_with_a_method_says_nothing_of_the_next(counter: TokenCounter) -> None:
+    method = [f"        value_{number} = {number}" for number in range(9)]
+    talk = Talk()
+    talk.user("Please mend it.")
+    lines = ["class One:", "    def one(self):", *method, "", "    def two(self):", *method, "x"]
+    talk.tool("read", {"path": "a.py"}, numbered(lines))
+    (piece,) = pieces_of(talk, counter)
+    for last, goes_on in ((11, False), (12, False), (8, True)):
+        text = kept(talk, counter, Pick(piece, ((1, last),))).text
+        assert ("[... the block goes on]" in text) is goes_on, last
+
+
 def test_an_excerpt_that_begins_inside_of_a_block_names_its_beginning(
     counter: TokenCounter,
 ) -> None:
