@@ -253,6 +253,34 @@ def test_outlines_take_a_third_of_the_list_and_the_first_files_come_first() -> N
     ]
 
 
+def test_a_long_outline_leaves_room_for_those_of_other_files() -> None:
+    titles = tuple(f"{n}-{n + 9} def run_{n}()" for n in range(1, 100, 10))
+    long = piece(1, "file 1.py", "file", path="1.py", outline=titles)
+    short = piece(2, "file 2.py", "file", path="2.py", outline=titles[:3])
+    assert list_in(ask_with(long, short, listed=330)) == [
+        "#1 file 1.py 1-2, 40 tokens",
+        "#2 file 2.py 1-2, 40 tokens",
+        f"  {'; '.join(titles[:3])}",
+    ]
+
+
+def test_what_is_not_worth_its_tags_is_not_listed() -> None:
+    file = piece(1, "file a.py", "file", path="a.py", lines=("value = 1", "value = 2"))
+    refused = piece(2, "edit a.py", "call", lines=("    value = 2", "value = 1"), remark="failed")
+    other = piece(3, "edit a.py", "call", lines=("value = 3",), remark="failed")
+    brief = [
+        piece(4, "todo", "call", tokens=10),
+        piece(5, 'you were given "(Go on.)"', "said", tokens=10),
+        piece(6, "edit path=a.py", tokens=28, remark="failed"),
+    ]
+    result = piece(7, "$ id", tokens=5)
+    assert list_in(ask_with(file, refused, other, *brief, result)) == [
+        "#1 file a.py 1-2, 40 tokens",
+        "#7 $ id 1-2, 5 tokens",
+        "#3 edit a.py, 40 tokens, failed",
+    ]
+
+
 def test_what_stays_is_told_with_its_text() -> None:
     talk = a_talk()
     talk.tool("bash", {"command": "pytest -q"}, "3 passed in 1 s")
