@@ -824,7 +824,9 @@ def test_a_file_keeps_lines_that_another_file_has_too(
         text = "\n".join([*LICENCE, *(f"{name}_{number} = {number}" for number in range(40))])
         command = f"cat src/{name}.py; sed -n 1,20p src/{name}{name}.py"
         shown = numbered(text.split("\n")) if tool == "read" else text
-        arguments = {"path": f"src/{name}.py"} if tool == "read" else {"command": command}
+        arguments: JsonObject = {"command": command}
+        if tool == "read":
+            arguments = {"path": f"src/{name}.py"}
         talk.tool(tool, arguments, shown)
     other = ShownFile("src/c.py", "\n".join(LICENCE), is_whole=False)
     assert not tail_of(ended(talk), counter, (other,)).edits
