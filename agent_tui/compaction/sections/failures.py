@@ -24,6 +24,7 @@ from agent_tui.compaction.sections.file_states import TO_COMMITTED, FileState
 from agent_tui.compaction.sections.file_views import edits_in, text_of_change
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied
 from agent_tui.compaction.sections.passages import says_something
+from agent_tui.compaction.sections.task import is_document
 from agent_tui.omissions import one_line, recall_mark
 from agent_tui.sessions.actions import Output
 from agent_tui.sessions.entries import Failure
@@ -133,6 +134,13 @@ class _Made:
     is_committed: bool = False
     is_undone: bool = False
 
+    @property
+    def is_prose(self) -> bool:
+        """Whether it changed only text for people: documents, or a file such as ``CHANGELOG``."""
+        paths = map(PurePosixPath, self.changed)
+        texts = [is_document(str(p)) or (p.name.isupper() and not p.suffix) for p in paths]
+        return bool(texts) and all(texts)
+
     def now(self, step: str, lines: Mapping[str, Set[str]]) -> str:
         """`step`, told as this one, as far as the `lines` of its file have it; else empty."""
         path = next(iter(self.changed), "")
@@ -193,7 +201,8 @@ class FailureReader:
                 one.update(steps=_shown_steps(telling, one.failure))
             elif one.failure.ending == "passed":
                 now = [self._made[s].now(s, lines) if s in self._made else s for s in one.steps]
-                one.update(steps=_curing_steps(one, now))
+                prose = {step for step, made in self._made.items() if made.is_prose}
+                one.update(steps=_curing_steps(one, now, prose))
             elif refused := self._refused.get(one.failure.entry_id):
                 one.update(lines=_only_in(refused, lines.get(self._path_of(refused), set())))
         return tuple(one.failure for one in self._found)
@@ -612,15 +621,16 @@ def _shown_steps(steps: Sequence[str], failure: Failure) -> tuple[str, ...]:
     return tuple(step for gap, at in shown for step in (*gap, distinct[at]))
 
 
-def _curing_steps(one: _Tracked, now: Sequence[str]) -> tuple[str, ...]:
+def _curing_steps(one: _Tracked, now: Sequence[str], prose: Set[str]) -> tuple[str, ...]:
     """Of the steps until `one` passed, those about what its error names, and the last.
 
-    `now` is each as far as it still stands, else empty.
+    `now` is each as far as it still stands, else empty. A step in `prose` is the last if all are.
     """
     telling = _telling(one.steps, one.failure)
     steps = [*zip(one.steps, now, strict=True)]
     cures = [left for step, left in steps if step in one.near or step in telling]
-    return _shown_steps([left for left in (*cures, *now[-1:]) if left], one.failure)
+    last = [left for step, left in steps if step not in prose][-1:] or now[-1:]
+    return _shown_steps([left for left in (*cures, *last) if left], one.failure)
 
 
 def _telling(steps: Sequence[str], failure: Failure) -> list[str]:

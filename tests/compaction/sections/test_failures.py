@@ -568,6 +568,17 @@ def test_notes_name_a_failure_in_their_own_words(
     assert (told(talk, counter, f"## Errors and fixes\n{notes}") == []) is is_named
 
 
+def test_text_for_people_that_was_written_last_cured_no_failure(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "pytest", "usage: unknown option", 2)
+    change(talk, "main.py", "a = 1", "option = 1")
+    for path in ("README.md", "CHANGELOG"):
+        change(talk, path, "Old", f"In {path}: an option")
+    run(talk, "pytest", "3 passed", 0)
+    steps = [line for line in told(talk, counter) if "until then" in line]
+    assert steps == ["  until then: edit main.py: `a = 1` -> `option = 1`"]
+
+
 def test_open_and_repeated_failures_of_commands_have_priority(counter: TokenCounter) -> None:
     talk = begun()
     run(talk, "make", "error: one of the rules is missing", 2)
