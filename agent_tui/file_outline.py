@@ -22,7 +22,8 @@ _WHOLE_LINES = 40
 _NESTED = 3
 """A block inside of another counts as much as one that is so many times smaller."""
 
-_TITLE_CHARS = 60
+_TITLE_CHARS, _TITLE_ABOVE_CHARS = 60, 160
+"""The latter shows a whole signature."""
 
 
 def outline(path: str, first: int, lines: Sequence[str], wanted: Set[int]) -> tuple[str, ...]:
@@ -42,8 +43,7 @@ def largest_blocks(
         lines: The known lines.
         wanted: Numbers of lines; blocks without any of them are left out.
     """
-    is_markdown = PurePath(path).suffix.lower() in _MARKDOWN
-    depths = list(_heading_depths(lines) if is_markdown else _indents(lines))
+    depths = list(_depths(path, lines))
     blocks: list[tuple[int, int, int]] = []
     before = list(accumulate((n in wanted for n in range(first, first + len(lines))), initial=0))
     divided = 0
@@ -62,6 +62,40 @@ def largest_blocks(
         (first + start, first + end, title)
         for (start, end, _), title in zip(largest, titles, strict=True)
     ]
+
+
+def titles_above(path: str, lines: Sequence[str], at: int, seen: set[int]) -> str:
+    """The first lines of the two outermost blocks that line `at` is inside of; may be empty.
+
+    Args:
+        path: The file, whose suffix tells Markdown.
+        lines: The known lines.
+        at: An index in them; of a blank line, the next one counts.
+        seen: Indexes of lines that are left out; the others are added to it.
+    """
+    at = next((n for n in range(at, len(lines)) if lines[n].strip()), at)
+    around = sorted(b for b in _blocks([*_depths(path, lines)], lines) if b[0] < at <= b[1])
+    starts = [start for start, *_ in around if not lines[start].lstrip().startswith(_CLOSING)]
+    new = [start for start in starts[:2] if start not in seen]
+    seen.update(new)
+    return " > ".join(one_line(lines[start], _TITLE_ABOVE_CHARS) for start in new)
+
+
+def block_around(
+    path: str, lines: Sequence[str], first: int, last: int, most: int
+) -> tuple[int, int]:
+    """First and last index of the largest block of up to `most` lines with lines `first` to `last`.
+
+    If there is none, `first` and `last`.
+    """
+    blocks = ((start, end) for start, end, _ in _blocks([*_depths(path, lines)], lines))
+    around = [(start, end) for start, end in blocks if start <= first <= last <= end < start + most]
+    return min(around, default=(first, last))
+
+
+def _depths(path: str, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    is_markdown = PurePath(path).suffix.lower() in _MARKDOWN
+    return _heading_depths(lines) if is_markdown else _indents(lines)
 
 
 def _heading_depths(lines: Sequence[str]) -> Iterator[tuple[int, int]]:

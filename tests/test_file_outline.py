@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_tui.file_outline import outline
+from agent_tui.file_outline import block_around, outline, titles_above
 
 BODY = ["    a = 1", "", "    if a:", "        a = 2", "    return a"]
 CODE = [
@@ -86,3 +86,39 @@ def test_parts_are_in_order_and_inside_of_the_file(lines: list[str], is_markdown
     starts = [int(start) for start, _ in spans]
     assert starts == sorted(starts)
     assert all(5 <= int(start) < int(end) < 5 + len(lines) for start, end in spans)
+
+
+def test_a_line_is_inside_of_the_blocks_that_began_above_it() -> None:
+    assert (
+        titles_above("a.py", CODE, CODE.index("            a = 2"), set())
+        == "class Reader: > def read("
+    )
+    assert titles_above("a.py", CODE, 2, set()) == titles_above("a.py", CODE, 0, set()) == ""
+    assert titles_above("a.py", CODE, 1, set()) == ""  # the next line begins the class
+    assert titles_above("a.py", CODE, 5, set()) == "class Reader: > def read("
+    seen = {2}
+    assert titles_above("a.py", CODE, 5, seen) == "def read("
+    assert seen == {2, 3}
+    guide = ["# Guide", "text", "## Setup", "text", "```", "# a comment", "```", "more"]
+    assert titles_above("a.md", guide, 7, set()) == "# Guide > ## Setup"
+    assert titles_above("a.md", guide, 2, set()) == "# Guide"
+
+
+def test_the_block_around_lines_is_the_largest_that_is_not_too_large() -> None:
+    body = CODE.index("        a = 1")
+    assert block_around("a.py", CODE, body, body, 10) == (3, 10)
+    assert block_around("a.py", CODE, body, body, 60) == (2, 51)
+    assert block_around("a.py", CODE, body, body, 2) == (body, body)
+    assert block_around("a.py", CODE, 3, 20, 10) == (3, 20)
+    last = CODE.index("def write() -> int:")
+    assert block_around("a.py", CODE, last, last, 10) == (last, len(CODE) - 1)
+
+
+@given(st.lists(st.sampled_from(["", "a:", "  b:", "    c", "  )", "# d"])), st.data())
+def test_a_block_around_lines_has_them(lines: list[str], data: st.DataObject) -> None:
+    last = data.draw(st.integers(0, max(len(lines) - 1, 0)))
+    first = data.draw(st.integers(0, last))
+    titles_above("a.py", lines, first, set())
+    start, end = block_around("a.py", lines, first, last, 5)
+    assert start <= first <= last <= end
+    assert (start, end) == (first, last) or end < min(len(lines), start + 5)

@@ -18,6 +18,7 @@ from agent_tui.compaction.sections.compose import (
     RULES_SHARE,
     SAID_MOST_SHARE,
     STEP_SHARE,
+    STEPS_SHARE,
     TAIL_SHARE,
     WAY_SHARE,
     SectionRooms,
@@ -127,12 +128,19 @@ class SpacePlanner:
             sections, way = self._before_cut(cut, tail, files)
             kept = self.kept if is_chosen_once else Kept()
             tail = self._tail((*kept.shown, *files))
-        while (more := self._fill(cut, tail, self._for_tail(sections, way, tail, cut)))[0] < cut:
-            cut, tail = more
-            sections, way = self._before_cut(cut, tail, files)
+        for share in (STEPS_SHARE, 1) if self._for_tail(sections, way, tail, cut) else ():
+            left = int(self._left(sections, way, tail, cut) * share)
+            while (more := self._fill(cut, tail, left))[0] < cut:
+                cut, tail = more
+                sections, way = self._before_cut(cut, tail, files, way)
+                left = self._left(sections, way, tail, cut) if share == 1 else 0
+            left, most = self._left(sections, way, tail, cut), int(self._room * STEP_SHARE)
+            tail = self._editor.restore(self._live, tail, cut, left, most)
+            sections, way = self._before_cut(cut, tail, files, way)
         if (left := self._left(sections, way, tail, cut)) and not sections.has_all_said:
             self._unused += left
             sections, way = self._before_cut(cut, tail, files)
+        self._kept_below(cut, tail)
         plan = plan_cut(self._path, self._live, cut, tail.edits, tail.tokens)
         return (plan, sections, way), kept
 
@@ -166,10 +174,19 @@ class SpacePlanner:
         return 0 if is_chosen else left
 
     def _before_cut(
-        self, cut: int, tail: Tail, files: tuple[ShownFile, ...] | None = None
+        self,
+        cut: int,
+        tail: Tail,
+        files: tuple[ShownFile, ...] | None = None,
+        earlier: Way | None = None,
     ) -> tuple[Sections, Way]:
-        """The sections and the way so far, with `files`, or with those that fit."""
+        """The sections and the way so far, with `files`, or with those that fit.
+
+        Beside an `earlier` way, which told of more steps, it takes no more space.
+        """
         way_room = 0 if self._has_notes else int(self._sections_room * WAY_SHARE)
+        if earlier is not None:
+            way_room = min(way_room, self._counter.count_text(earlier[0]))
         before = self._before(cut)
         way = way_block(self._record, before, way_room, self._counter, files or ())
         return self._sections(cut, tail, way[0], files), way
@@ -200,14 +217,8 @@ class SpacePlanner:
         self, cut: int, tail: Tail, way: str, files: tuple[ShownFile, ...] | None
     ) -> Sections:
         request, choice, room = self._request, self._request.selection.choice, self._sections_room
-        kept = self._editor.entries_as_written(self._live, tail, cut)
-        kept |= {entry.id for entry in self._live.pinned}
+        kept = self._kept_below(cut, tail)
         chosen = choice.picks if choice is not None else ()
-        if choice is not None:
-            events, views = self._record.events, self._record.views
-            viewed = {v for e, v in zip(events, views, strict=True) if e.entry_id in kept}
-            doubtful = [f for f in self._record.files if f.path in viewed and f.doubt]
-            self.older = older_than_notes(choice, self._path, events, doubtful)
         entries = self._live.entries[cut:]
         said = [e.message for e in entries if isinstance(e, MessageEntry) and e.id in kept]
         wanted = (*self._brought, *self._lasting, *request.selection.marked, *chosen)
@@ -262,6 +273,18 @@ class SpacePlanner:
         return sections.with_files(
             file for file in files if file.path not in self.kept.paths or file.path in needed
         )
+
+    def _kept_below(self, cut: int, tail: Tail) -> frozenset[str]:
+        """The entries that stay as written; notes which of them are older than the notes."""
+        choice, record = self._request.selection.choice, self._record
+        kept = self._editor.entries_as_written(self._live, tail, cut)
+        kept |= {entry.id for entry in self._live.pinned}
+        if choice is not None:
+            views = zip(record.events, record.views, strict=True)
+            viewed = {view for event, view in views if event.entry_id in kept}
+            doubtful = [file for file in record.files if file.path in viewed and file.doubt]
+            self.older = older_than_notes(choice, self._path, record.events, doubtful)
+        return kept
 
     def _record_without(self, kept: frozenset[str]) -> WorkRecord:
         """The record; for a reader without the recall tool, without ids and what is `kept`."""

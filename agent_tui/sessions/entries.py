@@ -129,15 +129,17 @@ class Failure(Stored):
     ``label`` is the command or the tool with its path, ``lines`` are those of its error. ``times``
     counts the same failure in a row. ``said`` is the model's next reply. ``steps`` is what was done
     until the same call passed, or failed in another way. ``since`` are files it names that changed
-    later, ``later`` is another command whose success shows the end.
+    later, ``later`` is a clause on another command whose success shows the end,
+    or on what settled it.
     """
 
     label: str
     lines: tuple[str, ...]
     entry_id: str = ""
     times: int = 1
-    ending: Literal["open", "passed", "failed", "declined", "refused"] = "open"
-    """``failed``: later, in another way; ``declined``: by the user; ``refused``: by the program."""
+    ending: Literal["open", "passed", "failed", "settled", "warned", "declined", "refused"] = "open"
+    """``failed``: later, in another way; ``settled``: though it did not run again; ``warned``: it
+    passed, but warned; ``declined``: by the user; ``refused``: by the program."""
     said: str = ""
     steps: tuple[str, ...] = ()
     since: tuple[StoredPath, ...] = ()

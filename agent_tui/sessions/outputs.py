@@ -50,6 +50,8 @@ _REPORTS_ERROR = re.compile(
 )
 """A line with which compilers and runtimes begin an error, not one that only mentions it."""
 
+_WARNING = re.compile(r"\s*warning: \S", re.IGNORECASE)
+
 _SAYS_NOTHING = re.compile(
     r"^(?:\[job \w+: [^\]]*\]|\[(?:moved to|continues in) the background: [^\]]*\]"
     r"|[\[(]?(?:no output|(?:command |process )?exit(?:ed with)? (?:code|status) \d+)[\])]?"
@@ -64,6 +66,9 @@ _ECHO = re.compile(r"(?:\[[\w:-]+\] )?[$>] \S")
 _SUBJECT_CHARS = 120
 _END_CHARS = 100
 """Messages with the same end name the same error, with the path written in another way."""
+
+_PARAGRAPH_LINES = 6
+"""A maximum, for what explains an error."""
 
 _LONGEST_ERROR_LINE = 400
 """Longer lines are generated or minified text that happens to contain the word."""
@@ -160,6 +165,13 @@ def without_place(line: str) -> str:
     return _PLACE.sub("", line, count=1)
 
 
+def warning_lines(output: str, most: int) -> list[str]:
+    """The first `most` lines of `output` that are warnings, each once."""
+    found = (line.strip() for line in output[-20_000:].split("\n") if _WARNING.match(line))
+    lines = dict.fromkeys(line for line in found if len(line) <= _LONGEST_ERROR_LINE)
+    return list(lines)[:most]
+
+
 def error_text(output: str) -> str:
     """The `error_lines` on one line."""
     return one_line(" | ".join(error_lines(output)), 300)
@@ -175,7 +187,8 @@ def error_lines(output: str, most: int = 3, *, around: int = 0) -> list[str]:
     Args:
         output: What the action put out.
         most: Limit of the lines.
-        around: Number of lines to add before and after the first one, which may have its text.
+        around: Number of lines to add before and after the first one, which may have its text. If
+            any, so does the paragraph that it begins, or the next one, up to another error.
     """
     lines = [line.strip() for line in output[-20_000:].split("\n")]
     lines = [line for line in lines if line and not _SAYS_NOTHING.match(line)]
@@ -193,6 +206,11 @@ def error_lines(output: str, most: int = 3, *, around: int = 0) -> list[str]:
     chosen = {*naming, *others[max(len(others) - most + len(naming), 0) :]} or {len(short) - 1}
     first = min(chosen)
     chosen.update(range(max(first - around, 0), min(first + around + 1, len(short))))
+    paragraph = output.partition(short[first])[2].strip().partition("\n\n")[0] if around else ""
+    for at in range(first + 1, min(first + 1 + _PARAGRAPH_LINES, len(short))):
+        if short[at] not in paragraph or _NAMES_ERROR.search(short[at]):
+            break
+        chosen.add(at)
     return [short[at] for at in sorted(chosen)]
 
 

@@ -15,13 +15,14 @@ import pytest
 from hypothesis import strategies as st
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.outcome import Outcome
 from agent_tui.compaction.planner import CompactionPlanner
 from agent_tui.compaction.request import CompactionRequest, ContextSizes
 from agent_tui.compaction.sections import compose
 from agent_tui.compaction.sections.file_states import FileReader
-from agent_tui.compaction.sections.file_views import plain_lines
-from agent_tui.compaction.sections.history import read_history
+from agent_tui.compaction.sections.file_views import path_shown_by, plain_lines
+from agent_tui.compaction.sections.history import Done, read_history
 from agent_tui.compaction.transcript import FACT_TAGS
 from agent_tui.config import STRATEGY_NAMES, CompactionSettings
 from agent_tui.errors import CompactionError
@@ -199,12 +200,14 @@ def assert_pointers_hold(path: Sequence[Entry], outcome: Outcome) -> None:
     """What a line stands for is shown in files-now, as far as the file still has it."""
     assert outcome.summary is not None
     texts = {e.id: e.message.text for e in path if isinstance(e, MessageEntry)}
+    views = views_in(path)
     files = {file.path: file for file in FileReader(["/project"]).read(read_history(path))}
     for edit in outcome.edits:
         pointed = re.match(_STANDS, str(edit.replacement))
         if pointed is None:
             continue
-        name = pointed[1]
+        name = views[edit.target_id]
+        assert pointed[1] in (None, name)
         block = re.search(
             rf"^### {re.escape(name)} \(([^\n]*)\)\n(.*?)(?=^### |^</files-now>)",
             f"{outcome.summary.summary}\n",
@@ -218,7 +221,18 @@ def assert_pointers_hold(path: Sequence[Entry], outcome: Outcome) -> None:
         assert gone <= set(block[2].split("\n")), name
 
 
-_STANDS = r"\((.*) is shown in the summary\)"
+_STANDS = r"\((?:(?:parts|lines [\d, -]+) are|(.*) is shown) in the summary\)"
+
+
+def views_in(path: Sequence[Entry]) -> dict[str, str]:
+    """The path of the file that each result is about, by its entry."""
+    steps = [event for event in read_history(path) if isinstance(event, Done)]
+    return {
+        step.entry_id: normalise_path(
+            step.output.action.path or path_shown_by(step, ["/project"]), ["/project"]
+        )
+        for step in steps
+    }
 
 
 def test_a_line_that_points_to_a_file_is_true_where_a_model_kept_parts_of_it(
@@ -229,15 +243,17 @@ def test_a_line_that_points_to_a_file_is_true_where_a_model_kept_parts_of_it(
     notes = GOOD.replace("1. Run the tests.", f"1. Look at {ahead}.")
     answer = f"<notes>\n{notes}\n</notes>\n<keep>\n{keep}\n</keep>"
     path, pointed = changed_files(20).path, 0
+    views = views_in(path)
     for target in range(3_000, 12_000, 500):
         request = request_of(path, target, counter, wants_summary=True, window=64_000)
         result = asyncio.run(compact(Writer([answer]), counter, request))
         for edit in result.edits:
-            if found := re.match(_STANDS, str(edit.replacement)):
+            if re.match(_STANDS, str(edit.replacement)):
                 pointed += 1
-                assert f"### {found[1]} (" in result.summary
-                if f"### {found[1]} (changed; whole)" in result.summary:
-                    assert f'<excerpt file="{found[1]}"' not in result.summary
+                name = views[edit.target_id]
+                assert f"### {name} (" in result.summary
+                if f"### {name} (changed; whole)" in result.summary:
+                    assert f'<excerpt file="{name}"' not in result.summary
     assert pointed
 
 
@@ -248,7 +264,7 @@ def test_edits_of_messages_that_stay_are_made_and_taken_back_with_the_compaction
     outcome = outcome_of(request_of(path, 9_000, counter, wants_summary=True), "tiered", counter)
     assert outcome is not None
     assert outcome.summary is not None
-    assert any("is shown in the summary" in str(edit.replacement) for edit in outcome.edits)
+    assert any(re.match(_STANDS, str(edit.replacement)) for edit in outcome.edits)
     assert_pointers_hold(path, outcome)
     after = in_place(path, outcome)
     kinds = [type(entry) for entry in after[len(path) :]]

@@ -19,6 +19,7 @@ from agent_tui.providers.base import ModelRef
 from agent_tui.sessions.entries import CompactionEntry, Entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import request_for, seen, size
+from tests.compaction.sections.scene import numbered
 from tests.support.histories import SOME_OR_ALL, changed_histories, for_every
 from tests.support.importers.formats import read_recorded
 from tests.support.talk import Talk
@@ -146,6 +147,26 @@ def test_the_target_is_filled(counter: TokenCounter) -> None:
         request = request_for(talk.path, settings=SETTINGS, window=200_000, target_tokens=target)
         after = make_draft(request, counter=counter).tokens_after(request, counter)
         assert 0.93 * target <= after <= target
+
+
+def test_results_of_the_steps_that_stay_come_before_older_steps(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Work off the tasks.")
+    for number in range(60):
+        item = numbered([f"Of task {number}, rule {rule} is strict." for rule in range(24)])
+        talk.tool("read", {"path": f"tasks/{number}.txt"}, item)
+        talk.reply(f"Task {number} asks for 24 rules. " * 4)
+    talk.tool("bash", {"command": "git commit -qam x"}, "[main 1234567] x\n 1 file changed")
+    talk.reply("Committed.")
+    request = request_for(talk.path, settings=SETTINGS, window=200_000, target_tokens=6_000)
+    draft = make_draft(request, counter=counter)
+    assert 0.93 * 6_000 <= draft.tokens_after(request, counter) <= 6_000
+    text = "\n".join(message.text for message in draft.plan.left.values())
+    whole = [number for number in range(60) if f"Of task {number}, rule 23" in text]
+    kept = [number for number in range(60) if f"Task {number} asks" in text]
+    assert whole == list(range(whole[0], 60))
+    assert len(whole) > 4
+    assert kept[0] < 50
 
 
 @pytest.mark.parametrize("changed_since", [False, True])

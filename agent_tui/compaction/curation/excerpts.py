@@ -21,6 +21,7 @@ from agent_tui.compaction.sections.file_views import plain_lines
 from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.task import is_document
 from agent_tui.compaction.transcript import escape_tags
+from agent_tui.file_outline import titles_above
 from agent_tui.omissions import recall_mark
 from agent_tui.tokens import TokenCounter
 
@@ -39,6 +40,7 @@ _OLD = "as it was then; the file has changed since"
 _OLD_OUTPUT = "as it was then; files have changed since, and their line numbers"
 _EXCERPT = re.compile(
     r'<excerpt(?: file="(?P<path>[^"\n]*)")?(?: lines="(?P<first>\d{1,9})-\d+")?'
+    r'(?: in="[^"\n]*")?'
     r'(?: state="[^"\n]*")?(?P<lasting> kept="always")?(?: of="(?P<label>[^\n]*)")?>\n'
     r"(?P<text>.*?)\n?</excerpt>",
     re.DOTALL,
@@ -83,8 +85,8 @@ class Excerpt:
 
     Lines of a file are identified by its `path` alone. `state` says how a view differs from the
     file now, and what may have changed that since; empty if the file is unchanged.
-    `is_lasting`: the user keeps it through all compactions. `goes_on`: its last
-    block of code goes on behind it.
+    `is_lasting`: the user keeps it through all compactions. `inside`: the beginnings of the blocks
+    of code that it begins in. `goes_on`: its last block goes on behind it.
     """
 
     label: str
@@ -93,6 +95,7 @@ class Excerpt:
     lines: tuple[str, ...]
     state: str = ""
     is_lasting: bool = False
+    inside: str = ""
     goes_on: bool = False
 
     @property
@@ -105,6 +108,7 @@ class Excerpt:
         """The excerpt as written in a summary."""
         marks = f' file="{_escape_quotes(self.path)}"' if self.path else ""
         marks += f' lines="{self.first}-{self.last}"' if self.first else ""
+        marks += f' in="{_escape_quotes(escape_tags(self.inside))}"' if self.inside else ""
         marks += f' state="{_escape_quotes(self.state)}"' if self.state else ""
         marks += _LASTING if self.is_lasting else ""
         label = self.label.replace("\n", " ")
@@ -162,14 +166,16 @@ def _shown_files(
     excerpts: Sequence[Excerpt], states: Mapping[str, FileState]
 ) -> Iterator[ShownFile]:
     """What `excerpts` show of files as they are now."""
-    lines: dict[str, list[str]] = {}
+    current: dict[str, list[Excerpt]] = {}
     for excerpt in excerpts:
         if excerpt.state.startswith(_CURRENT):
-            lines.setdefault(excerpt.path, []).extend(excerpt.lines)
-    for path, shown in lines.items():
+            current.setdefault(excerpt.path, []).append(excerpt)
+    for path, parts in current.items():
         if path in states:
+            shown = [line for part in parts for line in part.lines]
             is_whole = set(states[path].text.split("\n")) <= {"", *shown}
-            yield ShownFile(path, "\n".join(shown), is_whole)
+            spans = tuple((part.first, part.last) for part in parts if part.first)
+            yield ShownFile(path, "\n".join(shown), is_whole, spans)
 
 
 def excerpts_in(text: str) -> Iterator[Excerpt]:
@@ -327,12 +333,17 @@ class _Text:
         is_code = bool(self.made.path) and not is_document(self.made.path)
         self._fill_gaps(counter)
         known = [(n, line) for first, run in self._known for n, line in enumerate(run, first)]
+        numbers, texts = [n for n, _ in known], [line for _, line in known]
+        seen = {at for at, number in enumerate(numbers) if number in self.lines}
         for first, lines in runs_of(self.lines):
             number = first if is_placed and not is_whole else 0
             behind = first + len(lines)
-            below = next((line for n, line in known if n >= behind and line.strip()), "")
-            cut = is_code and is_inside_block(below, lines)
-            yield replace(self.made, first=number, lines=tuple(lines), goes_on=cut)
+            after, below = next(((n, s) for n, s in known if n >= behind and s.strip()), (0, ""))
+            is_parted = after > behind or not lines[-1].strip()
+            cut = is_code and is_inside_block(below, lines, is_parted=is_parted)
+            at = numbers.index(first) if is_code and first in numbers else -1
+            above = titles_above(self.made.path, texts, at, seen) if at >= 0 else ""
+            yield replace(self.made, first=number, lines=tuple(lines), inside=above, goes_on=cut)
 
     def _fill_gaps(self, counter: TokenCounter) -> None:
         """Add the lines of gaps that take less than the tags of another excerpt."""

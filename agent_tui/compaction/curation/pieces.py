@@ -239,7 +239,7 @@ class _FilePieces:
 
         A search that quotes a line which is still there is not outdated.
         """
-        text = "\n".join(piece.lines)
+        text = "\n".join((piece.label, *piece.lines))
         for path, changed in self._changed.items():
             if changed < at or path not in text:
                 continue
@@ -248,7 +248,11 @@ class _FilePieces:
                 for first, run in self._runs(path)
                 for number, line in enumerate(run, first)
             }
-            quoted = re.findall(rf"{re.escape(path)}:(\d+)[:-](?:\d+[:-])?(.*)", text)
+            name = re.escape(path)
+            quoted = re.findall(rf"{name}[:-](\d+)[:-](?:\d+[:-])?(.*)", text)
+            under = rf"(?:^|\s|=){name}:?\n((?:(?:\d+[:-]|--).*(?:\n|$))+)"
+            below = re.findall(under, text, re.MULTILINE)
+            quoted += re.findall(r"^(\d+)[:-](.*)", "\n".join(below), re.MULTILINE)
             if any(now.get(int(number)) != line.strip() for number, line in quoted):
                 return True
         return False

@@ -144,10 +144,16 @@ def end_of_block(lines: Sequence[str], first: int, last: int) -> int:
     return _if_near(at - 1, first, last)
 
 
-def is_inside_block(below: str, lines: Sequence[str]) -> bool:
-    """Whether the line `below` belongs to a block of code that begins in `lines` before it."""
+def is_inside_block(below: str, lines: Sequence[str], *, is_parted: bool) -> bool:
+    """Whether the line `below` belongs to a block of code that begins in `lines` before it.
+
+    Not if it `is_parted` from them by a blank line and less indented: then the next block begins.
+    """
     depth = min((_indent(line) for line in lines if line.strip()), default=0)
-    is_open = _indent(next((line for line in reversed(lines) if line.strip()), "")) > depth
+    last = _indent(next((line for line in reversed(lines) if line.strip()), ""))
+    is_open = last > depth
+    if is_parted and last > _indent(below):
+        return False
     return _indent(below) > depth or (is_open and _is_closing(below, depth))
 
 

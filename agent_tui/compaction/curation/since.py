@@ -1,14 +1,14 @@
 """Notes that were written ahead, brought up to date with the steps made since."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
 from agent_tui.compaction.curation.answer import KeepChoice
 from agent_tui.compaction.ledger.files import files_of, normalise_path
 from agent_tui.compaction.sections.commands import is_commit
 from agent_tui.compaction.sections.file_states import FileState
-from agent_tui.compaction.sections.history import Done, HistoryEvent, split_after, steps_in
+from agent_tui.compaction.sections.history import Done, HistoryEvent, Said, split_after, steps_in
 from agent_tui.compaction.summary.templates import Template
 from agent_tui.compaction.tiers.describe import action_label
 from agent_tui.compaction.transcript import escape_tags, tag_blocks
@@ -25,7 +25,7 @@ _OLDER = (
     "newer: as they are after all messages, unless one says that it was perhaps changed "
     "since.{then}"
 )
-_THEN = " Read below before a change: {files}."
+_THEN = " Below, these files are as they were before a change: {files}."
 _BEFORE = "(before the newest {steps})"
 _MOST_NAMED = 6
 _NAME = re.compile(r"(?=\w*(?:[a-z][A-Z]|[_./-]\w))[\w./-]+")
@@ -72,25 +72,27 @@ def notes_now(
 def older_than_notes(
     choice: KeepChoice,
     path: Sequence[Entry],
-    events: Iterable[HistoryEvent],
+    events: Sequence[HistoryEvent],
     doubtful: Sequence[FileState] = (),
 ) -> str:
     """The block that says which of the messages behind a summary are older than its notes.
 
-    They begin before the notes end, and would read like new work.
+    They begin before the notes end, and would read like new work. What the user wrote last is new
+    work, even if the notes know it.
 
     Args:
         choice: The model's answer.
         path: Entries from the root to the leaf.
-        events: The events on it.
+        events: The events on it, oldest first.
         doubtful: Files that the messages show as they were before a change.
     """
     known = {entry.id for entry in split_after(path, choice.through)[0]}
     steps = [event for event in events if isinstance(event, Done)]
     before = [step for step in steps if step.entry_id in known]
-    since = len(steps) > len(before)
     if not choice.notes or not before:
         return ""
+    newest = [event for event in events if isinstance(event, Done | Said)][-1]
+    since = newest.entry_id not in known or isinstance(newest, Said)
     last = action_label(before[-1].output.action)
     which = f"Those up to `{last}` are" if since else "All of them are"
     files = escape_tags("; ".join(f"{file.path} ({file.doubt})" for file in doubtful))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from agent_tui.compaction.ledger.files import Touched, files_of, follow_files
-from agent_tui.compaction.ledger.pinned import find_rules, fit_pins
+from agent_tui.compaction.ledger.pinned import find_rules, fit_pins, is_strong
 from agent_tui.compaction.sections.failures import open_errors
 from agent_tui.compaction.sections.history import Done, Said, read_history
 from agent_tui.messages import Todo, ToolResultMessage
@@ -32,7 +32,14 @@ def build_ledger(
     events = read_history(path)
     said = [event for event in events if isinstance(event, Said)]
     unmarked = {form for event in said if event.is_stopped for form in event.forms}
-    rules = [rule for event in said for rule in find_rules(event.own_words)]
+    last = {event.about: event for event in said if event.about}
+    over = {  # a preference on a file's change, once more was said on those
+        rule
+        for event in said
+        for rule in find_rules(event.own_words)
+        if last.get(event.about, event) != event and not is_strong(rule)
+    }
+    rules = [rule for event in said for rule in find_rules(event.own_words) if rule not in over]
     listed = (entry.details for entry in path if isinstance(entry, CompactionEntry))
     steps = (
         Touched(earlier.read_files[::-1], earlier.modified_files[::-1]),
@@ -49,7 +56,7 @@ def build_ledger(
             ),
             MAX_USER_MESSAGES_CHARS,
         ),
-        pinned=fit_pins(_newest_first(rules, earlier.pinned)),
+        pinned=fit_pins(_newest_first(rules, [one for one in earlier.pinned if one not in over])),
         read_files=files.read,
         modified_files=files.modified,
         errors=open_errors(events, earlier.errors[::-1], folders)[::-1],

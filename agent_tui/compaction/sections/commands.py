@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
 from typing import TypeAlias
@@ -18,7 +18,7 @@ from agent_tui.sessions.shell_files import (
     shell_changes,
 )
 
-_COMMAND_CHARS = 200
+_COMMAND_CHARS, _RAN_CHARS = 200, 140
 _IN_FOLDER = re.compile(r"^\s*(?:cd\s+[^&;\n]+(?:&&|;|\n)\s*)+")
 
 _PREPARING = frozenset({"cd", "set", "export", "source", ".", "true", "unset", "pushd", "popd"})
@@ -41,6 +41,7 @@ _TARGET = re.compile(r"[./:]|^-$|\s")
 _COMMITS = re.compile(r"\bgit\s+(?:-[cC]\s+\S+\s+)*commit\b(?!.*--dry-run)")
 _HERE = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
 _VIEWED = re.compile(r"\s*(?:2>&1\s*)?(?:\|\s*(?:head|tail)\b.*)?$", re.DOTALL)
+_PATH = re.compile(r"^[^\s|*?(){}\\]*[./][^\s|*?(){}\\]*$")
 _WITHIN = re.compile(r"/|::")
 _MOST_LEVELS = 100
 """Looked up are so many folders of a target, outermost first: each takes the time of its length."""
@@ -57,23 +58,26 @@ class CommandRun:
     """What a command runs: `words` from the program to the task (``npm run test``).
 
     `targets` are the arguments that look like files, folders and single tests, `values` the other
-    values of options.
+    values of options. `as_run` is all of it.
     """
 
     words: tuple[str, ...]
     targets: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
+    as_run: str = field(default="", compare=False)
 
     def covers(self, other: "CommandRun") -> bool:
         """Whether the success of this run shows that what failed in `other` now works.
 
         It does if the same task ran on the same targets or more; no targets means all. The last
-        word identifies a task, however it was started (``uv run pytest``, ``npm run test``).
+        word identifies a task, however it was started (``uv run pytest``, ``npm run test``). A word
+        or a value may be a folder: nothing tells of ``pytest -q tests`` that ``-q`` takes no value.
         """
-        folders = {w for w in self.words[1:] if any(reaches(w, to) for to in other.targets)}
+        may_be = (*self.words[1:], *self.values - other.values)
+        folders = {w for w in may_be if any(reaches(w, to) for to in other.targets)}
         task = [word for word in self.words if word not in folders][-1:]
         is_same = other.words[-1:] in (self.words[-1:], tuple(task))
-        if not is_same or not self.values <= other.values:
+        if not is_same or not self.values - folders <= other.values:
             return False
         targets = self.targets | folders
         if not targets or _EVERYWHERE in targets:
@@ -81,6 +85,12 @@ class CommandRun:
         return bool(other.targets) and all(
             any(reaches(own, target) for own in targets) for target in other.targets
         )
+
+    def is_same_program(self, other: "CommandRun") -> bool:
+        """Whether one's words end the other's, without targets, or both begin alike."""
+        words = tuple(word for word in self.words if word not in other.targets)
+        least = min(len(words), len(other.words))
+        return words[0] == other.words[0] or words[-least:] == other.words[-least:]
 
 
 Runs: TypeAlias = tuple[CommandRun, ...]
@@ -111,10 +121,11 @@ class PassedRuns:
     def add(self, runs: Runs) -> None:
         """Add what one command ran."""
         for run in runs:
-            reached = (*run.targets, *run.words[1:])
+            reached = (*run.targets, *run.words[1:], *run.values)
             places = {*reached, *map(_folder, reached)}
             for place in places if run.targets else places.union(run.words[-1:]):
-                self._found[place, min(run.values, default="")][run] = None
+                for value in {min(run.values, default=""), ""}:
+                    self._found[place, value][run] = None
 
     def cover(self, failed: Runs) -> bool:
         """Whether everything in `failed` now works, as `CommandRun.covers` says of each target."""
@@ -134,14 +145,32 @@ class PassedRuns:
                 yield from self._found.get((place, value), ())
 
 
+def how_passed(failed: Runs, later: Runs) -> str:
+    """How `later`, whose success shows that `failed` works, did: a clause.
+
+    Only the same program on the same target passed later. It may be started by another, and be told
+    in a part of its words (``npm test``).
+    """
+    shown = [run for run in later if any(map(run.covers, failed))] or later
+    ran = f"`{one_line(' && '.join(run.as_run for run in shown), _RAN_CHARS)}`"
+    if {run.as_run for run in failed} <= {run.as_run for run in shown}:
+        return "passed later"
+    if not all(any(run.is_same_program(old) for old in failed) for run in shown):
+        return f"not run again, but {ran} passed since"
+    if {run.targets for run in shown} != {run.targets for run in failed}:
+        return f"passed later within {ran}"
+    is_alike = {run.words for run in shown} == {run.words for run in failed}
+    return f"passed later {'with other options:' if is_alike else 'as'} {ran}"
+
+
 def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> CommandRun:
     words, targets, values = [re.sub(r"[\d.]+$", "", name) or name], set[str](), set[str]()
     before = ""
     for word in arguments:
-        if _TARGET.search(word):
+        if _TARGET.search(word) and not word.startswith("--"):
             targets.add(_INLINE if re.search(r"[\s;]|\)$", word) else word)
         elif before == "-m" and words[-1].startswith("python"):
-            words.append(word)
+            words[-1] = word
         elif before.startswith("-") and "=" not in before:
             values.add(word)
         elif not word.startswith("-") and not word.isdigit():
@@ -149,9 +178,8 @@ def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> CommandRun:
         before = word
     if has_text and not arguments:
         targets.add(_INLINE)
-    return CommandRun(
-        tuple(words), frozenset(targets), frozenset(v for v in values if v[:1] != "-")
-    )
+    options = frozenset(value for value in values if value[:1] != "-")
+    return CommandRun(tuple(words), frozenset(targets), options, " ".join((name, *arguments)))
 
 
 def reaches(own: str, target: str) -> bool:
@@ -171,6 +199,12 @@ def is_looking_around(command: str) -> bool:
     if touched.written or touched.edited:
         return False
     return all(name in _PREPARING or _looks(name, words) for name, words in programs_run(command))
+
+
+def may_change_others(command: str) -> bool:
+    """Whether `command` may change other files than those of which its text shows it."""
+    acting = (one for one in _acting(command) if one[0] != "git" and not is_test(command))
+    return not all(changes_only_named(*one) for one in acting)
 
 
 @lru_cache(maxsize=1_024)
@@ -208,6 +242,13 @@ def _looks(name: str, arguments: Sequence[str]) -> bool:
         return not any(map(_ACTING.match, arguments))
     shows = not _SHOWING.isdisjoint(plain[:2]) and name not in ("rm", "mv", "cp")
     return shows or not _ASKING.isdisjoint(arguments)
+
+
+def paths_shown(command: str) -> list[str]:
+    """What looks like paths in a `command` that only shows something."""
+    programs = programs_run(command) if is_looking_around(command) else ()
+    words = (word for name, words in programs if name not in _PREPARING for word in words)
+    return [word for word in words if _PATH.search(word) and not word.startswith("-")]
 
 
 def shows_uncommitted(output: Output) -> bool:

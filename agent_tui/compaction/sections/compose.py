@@ -9,10 +9,12 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 
 from agent_tui.compaction.ledger.files import FileOperations, cap_lists, normalise_path
-from agent_tui.compaction.ledger.pinned import fit_pins
+from agent_tui.compaction.ledger.pinned import fit_pins, is_strong
+from agent_tui.compaction.sections.commands import is_commit, may_change_others
 from agent_tui.compaction.sections.failures import FailureReader, failures_that_fit
 from agent_tui.compaction.sections.file_states import (
     FileReader,
@@ -97,6 +99,9 @@ TAIL_SHARE = 0.20
 
 STEP_SHARE = 0.12
 """A maximum for an earlier step: the model has answered it."""
+
+STEPS_SHARE = 0.5
+"""Of what is left for earlier steps, the part that they take before their results come back."""
 
 NEWEST_SHARE = 0.50
 """A maximum for the newest exchange, as far as its outputs can be cut."""
@@ -213,7 +218,7 @@ def read_work(
             if not is_done(now := _as_it_is_now(task, files, folders, on_disk))
         ),
         state=state.model_copy(update={"jobs": _running(path, earlier.state)}),
-        failures=FailureReader(folders, earlier.failures).read(new),
+        failures=FailureReader(folders, earlier.failures).read(new, files),
         files=files,
         ledger=ledger,
         earlier_way=earlier.way,
@@ -416,7 +421,10 @@ def make_sections(
     read, modified = cap_lists(FileOperations(was_read, was_modified), chars)
     rules_room = int(room_tokens * RULES_SHARE) if rooms.rules is None else rooms.rules
     rules_room = max(rules_room - borrowed, 0)
-    pins = _rules_beside(spoken.lines, record, rules_room, counter) if not rooms.are_noted else []
+    below = [text for id, text in record.said if id in kept]
+    pins = (
+        [] if rooms.are_noted else _rules_beside(spoken.lines, below, record, rules_room, counter)
+    )
     before = tag_blocks(
         (
             "said-by-the-person",
@@ -520,11 +528,19 @@ def _state_lines(record: WorkRecord, room: int, counter: TokenCounter) -> list[s
 
 
 def _rules_beside(
-    spoken: Sequence[str], record: WorkRecord, room: int, counter: TokenCounter
+    spoken: Sequence[str],
+    below: Sequence[str],
+    record: WorkRecord,
+    room: int,
+    counter: TokenCounter,
 ) -> list[str]:
-    """The rules that no line in `spoken` has, oldest first, and how many of them do not fit."""
-    text = "\n".join(spoken)
-    pins = [pin for pin in record.ledger.pinned if pin not in text]
+    """The rules that no line in `spoken` has, oldest first, and how many of them do not fit.
+
+    A preference in the messages `below` stays with what was said after it.
+    """
+    said, later = "\n".join(spoken), "\n".join(below)
+    pins = [pin for pin in record.ledger.pinned if pin not in said]
+    pins = [pin for pin in pins if is_strong(pin) or pin not in later]
     fitting = fit_pins(pins, room, counter.count_text)
     missing = len(pins) - len(fitting)
     mark = _RULES_LEFT_OUT.format(count=missing, s="s" if missing > 1 else "")
@@ -544,7 +560,10 @@ def _uncommitted_line(record: WorkRecord) -> list[str]:
         return []
     more = len(changed) - _MOST_UNCOMMITTED
     paths = ", ".join(changed[:_MOST_UNCOMMITTED]) + (f" and {more} more" if more > 0 else "")
-    return [f"- edited since the last commit, as of the log: {paths}"]
+    steps = [event.output for event in record.events if isinstance(event, Done)]
+    since = takewhile(lambda output: not is_commit(output), reversed(steps))
+    least = "at least " if any(may_change_others(one.action.command) for one in since) else ""
+    return [f"- edited since the last commit, as of the log: {least}{paths}"]
 
 
 def _newest_that_fit(lines: Sequence[str], room: int, counter: TokenCounter) -> list[str]:

@@ -5,14 +5,16 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from agent_tui.compaction.ledger.files import normalise_path
-from agent_tui.compaction.sections.commands import PassedRuns
+from agent_tui.compaction.sections.commands import PassedRuns, paths_shown
 from agent_tui.compaction.sections.file_states import FileState
 from agent_tui.compaction.sections.file_views import (
     FileView,
     edits_in,
     file_in_command,
     file_view,
+    folder_of,
     text_of_change,
+    within,
 )
 from agent_tui.compaction.sections.files import ShownFile
 from agent_tui.compaction.sections.passages import (
@@ -36,12 +38,18 @@ _LABEL_CHARS = 60
 
 
 class WrittenCall:
-    """What a call writes: the file at `path`, normalized, and the text; both may be empty."""
+    """What a call writes: the file at `path`, normalized, and the text; both may be empty.
+
+    `place` names the call.
+    """
 
     def __init__(self, call: ToolCall, folders: Sequence[str]) -> None:
         action = action_of(call)
         path, self.text = file_in_command(action.command) or (action.path, text_of_change(action))
         self.id, self.path = call.id, normalise_path(path, folders) if path else ""
+        is_of_file = self.path and not action.command
+        label = f"{action.tool} {self.path}" if is_of_file else action_label(action, _LABEL_CHARS)
+        self.place = Place(f"{label} below", files=frozenset({self.path} - {""}))
         edits = edits_in(action.arguments) if action.kind == "edit" else ()
         self.replaced = frozenset(line for old, _, _ in edits for line in old.split("\n"))
         self.lines = frozenset(filter(says_something, self.text.split("\n")))
@@ -76,6 +84,23 @@ class MessageFacts:
         return normalise_path(path, self._folders)
 
     @cached_property
+    def files(self) -> frozenset[str]:
+        """The files that the output shows, and the command that shows them; empty if of none."""
+        if (output := self._unit.output) is None:
+            return frozenset()
+        if self.view is not None or output.action.kind in _SHOWING:
+            return frozenset({self.path} - {""})
+        folder = folder_of(self.command)
+        named = (within(folder, path) for path in paths_shown(self.command))
+        paths = {normalise_path(path, self._folders) for path in named} - {""}
+        return frozenset({*paths, self.command} if paths else ())
+
+    @property
+    def place(self) -> Place:
+        """What stands in the output."""
+        return Place(f"{self.label} below", files=self.files)
+
+    @cached_property
     def label(self) -> str:
         """What the output came of."""
         if (output := self._unit.output) is None:
@@ -101,7 +126,7 @@ class Elsewhere:
         passages: Splits texts.
 
     Attributes:
-        said: The passages that stand in `shown` or behind the message.
+        said: The passages that stand in `shown` or behind the message, in calls and results.
         passed: What the checks behind the message ran that passed.
     """
 
@@ -127,6 +152,13 @@ class Elsewhere:
         lines = frozenset(filter(says_something, facts.lines))
         return bool(lines) and lines <= self.places_in_view(facts).keys()
 
+    def file_with(self, facts: MessageFacts) -> ShownFile | None:
+        """The file of a message as it is shown; None if it is not, or shows no line of its view."""
+        file = self.shown.get(facts.path)
+        lines = filter(says_something, facts.lines)
+        has_any = facts.view is None or not self._lines_shown(facts.path).isdisjoint(lines)
+        return file if file is not None and (file.is_whole or has_any) else None
+
     def has_change(self, call: WrittenCall) -> bool:
         """Whether what is left in its file of the text that `call` writes is shown or committed.
 
@@ -142,6 +174,16 @@ class Elsewhere:
         if state.is_committed and not state.is_changed_outside:
             return True
         return call.lines & self._lines_now(call.path) <= self._lines_shown(call.path)
+
+    def has_later_change(self, call: WrittenCall) -> bool:
+        """Whether its file was changed behind the message of `call`."""
+        return bool(call.text) and call.path in self._replaced
+
+    def lines_of_none(self, call: WrittenCall) -> list[str]:
+        """The lines that `call` would have added and that its file does not have now."""
+        known = call.replaced | self._lines_now(call.path)
+        lines = (line for line in call.text.split("\n") if line not in known)
+        return [line.strip() for line in lines if says_something(line)]
 
     def note_replaced(self, call: WrittenCall) -> None:
         """Note the lines that `call` replaced in its file, for the messages before it."""
@@ -159,7 +201,7 @@ class Elsewhere:
         path, file = facts.path, self._files.get(facts.path)
         if facts.view is None or (file is None and path not in self.shown):
             return NOWHERE
-        place = Place(f"{path} above", path)
+        place = Place(f"{path} above", path, frozenset((path,)))
         places = dict.fromkeys(facts.lines & self._lines_shown(path), place)
         if file is not None and file.is_changed:
             gone = facts.lines - self._lines_now(path) - {""}

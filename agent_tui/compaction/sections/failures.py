@@ -1,7 +1,7 @@
 """Calls that failed: their errors, what followed, and which of them are still open."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import PurePosixPath
@@ -12,14 +12,19 @@ from agent_tui.compaction.sections.commands import (
     CommandRun,
     PassedRuns,
     hides_exit_code,
+    how_passed,
+    is_commit,
     is_looking_around,
     reaches,
     runs_of,
     without_folder,
     without_view,
 )
-from agent_tui.compaction.sections.file_views import edits_in
+from agent_tui.compaction.sections.file_states import TO_COMMITTED, FileState
+from agent_tui.compaction.sections.file_views import edits_in, text_of_change
 from agent_tui.compaction.sections.history import Done, HistoryEvent, Replied
+from agent_tui.compaction.sections.passages import says_something
+from agent_tui.compaction.sections.task import is_document
 from agent_tui.omissions import one_line, recall_mark
 from agent_tui.sessions.actions import Output
 from agent_tui.sessions.entries import Failure
@@ -33,8 +38,10 @@ from agent_tui.sessions.outputs import (
     names_error,
     reports_error,
     test_counts,
+    warning_lines,
     without_place,
 )
+from agent_tui.sessions.shell_files import shell_changes
 from agent_tui.tokens import TokenCounter
 
 MOST_OPEN = 12
@@ -63,10 +70,20 @@ _BRIEF_LINES = 2
 _NOTE = re.compile(r"\n(?=[-*#\d]|\s*\n)")
 """Between two points of notes."""
 
+_WORDS, _QUOTED_WORDS = 6, 3
+"""So many words in a row are no chance, and so many of a quotation."""
+
+_QUOTED, _GAP = re.compile('[`"]([^`"]+)[`"]'), re.compile(r"\s*(?:\.\.\.|…|\[\.\.\.\])\s*")
 _WORD = re.compile(r"[^\W\d]\w{3,}")
 _DECISIVE = re.compile(r"\d|_|[a-z][A-Z]")
 
-_ENDINGS = {"failed": "failed in another way later", "declined": "refused by the user"}
+_COMMITTED = "the files that it names were changed and committed since"
+_ENDINGS = {
+    "failed": "failed in another way later",
+    "declined": "refused by the user",
+    "warned": "passed, but warned",
+}
+_EXPLAINED = frozenset({"settled", "warned"})
 
 
 @dataclass(slots=True)
@@ -100,8 +117,37 @@ class _Tracked:
         named = set(_FILE_NAME.findall("\n".join(_decisive_lines(self.failure))))
         return bool(named) and named <= names
 
+    def settle(self, why: str, steps: Sequence[str]) -> None:
+        """End the failure, though nothing ran again, for the clause `why`."""
+        self.update(ending="settled", later=why, steps=tuple(steps))
+
     def update(self, **values: object) -> None:
         self.failure = self.failure.model_copy(update=values)
+
+
+@dataclass(slots=True)
+class _Made:
+    """A step, and whether git has it or threw it away; `changed` are the files it changed."""
+
+    event: Done
+    changed: Sequence[str]
+    is_committed: bool = False
+    is_undone: bool = False
+
+    @property
+    def is_prose(self) -> bool:
+        """Whether it changed only text for people: documents, or a file such as ``CHANGELOG``."""
+        paths = map(PurePosixPath, self.changed)
+        texts = [is_document(str(p)) or (p.name.isupper() and not p.suffix) for p in paths]
+        return bool(texts) and all(texts)
+
+    def now(self, step: str, lines: Mapping[str, Set[str]]) -> str:
+        """`step`, told as this one, as far as the `lines` of its file have it; else empty."""
+        path = next(iter(self.changed), "")
+        if self.is_undone or path not in lines:
+            return "" if self.is_undone else step
+        left = _step(self.event, self.changed, lines[path])
+        return left and f"{left}{step.removeprefix(_step(self.event, self.changed))}"
 
 
 class FailureReader:
@@ -126,9 +172,18 @@ class FailureReader:
         ]
         self._unexplained: list[_Tracked] = []
         self._looked: list[str] = []
+        self._made: dict[str, _Made] = {}
+        self._refused: dict[str, Output] = {}
 
-    def read(self, events: Iterable[HistoryEvent]) -> tuple[Failure, ...]:
-        """The failures after `events`, oldest first."""
+    def read(
+        self, events: Iterable[HistoryEvent], files: Sequence[FileState] = ()
+    ) -> tuple[Failure, ...]:
+        """The failures after `events`, oldest first.
+
+        Args:
+            events: The conversation.
+            files: The files after it, of which is told what still stands.
+        """
         for event in events:
             if isinstance(event, Done):
                 self._read(event)
@@ -136,16 +191,34 @@ class FailureReader:
                 for one in self._unexplained:
                     one.update(said=one_line(event.text, _SAID_CHARS))
                 self._unexplained = []
+        changed = (file for file in files if file.is_changed)
+        lines = {file.path: {*map(str.strip, file.text.split("\n"))} for file in changed}
+        committed = {file.path for file in files if file.is_committed}
         for one in self._found:
-            if one.is_open and (telling := _telling(one.steps, one.failure)):
+            if one.is_open and one.failure.since and committed.issuperset(one.failure.since):
+                one.settle(_COMMITTED, _shown_steps(_telling(one.steps, one.failure), one.failure))
+            elif one.is_open and (telling := _telling(one.steps, one.failure)):
                 one.update(steps=_shown_steps(telling, one.failure))
+            elif one.failure.ending == "passed":
+                now = [self._made[s].now(s, lines) if s in self._made else s for s in one.steps]
+                prose = {step for step, made in self._made.items() if made.is_prose}
+                one.update(steps=_curing_steps(one, now, prose))
+            elif refused := self._refused.get(one.failure.entry_id):
+                one.update(lines=_only_in(refused, lines.get(self._path_of(refused), set())))
         return tuple(one.failure for one in self._found)
 
     def _read(self, event: Done) -> None:
         output = event.output
         is_text = output.ending == "declined" and "\n" in output.action.command
+        if output.ending == "declined" and output.action.kind in ("edit", "write"):
+            self._refused[event.entry_id] = output
+            label = f"{output.action.tool} {PurePosixPath(output.action.path).name}"
+            new = Failure(label=label, lines=("",), entry_id=event.entry_id, ending="declined")
+            self._found.append(_Tracked(new, ()))
+            return
         if output.ending == "cancelled" or (output.said and not is_text):
             return
+        self._note_undone(output)
         runs = self._runs_of(output)
         if output.job:
             self._note_step(event, runs)
@@ -162,11 +235,12 @@ class FailureReader:
                 if is_hidden and not counts:
                     continue
                 if is_cured:
-                    steps = _curing_steps(one)
-                    one.update(ending="passed", steps=steps, later="" if is_same else label)
+                    later = "" if is_same else how_passed(one.runs, runs)
+                    one.update(ending="passed", later=later)
                 else:
                     one.update(later=label)
             self._note_step(event, runs)
+            self._note_warnings(event, runs)
         elif lines := _lines_of(output):
             self._add(event, runs, lines)
 
@@ -189,6 +263,16 @@ class FailureReader:
         self._found = [*self._found[1 - _MOST :], new]
         self._unexplained.append(new)
 
+    def _note_warnings(self, event: Done, runs: tuple[CommandRun, ...]) -> None:
+        """Note what a command that does something warned of; the same without a warning ends it."""
+        command, lines = event.output.action.command, warning_lines(event.output.text, _MOST_LINES)
+        ends = (one.runs == runs and one.failure.ending == "warned" for one in self._found)
+        self._found = [one for one, is_over in zip(self._found, ends, strict=True) if not is_over]
+        if lines and command and not is_looking_around(command) and not is_test(command):
+            label, id = self._label(event.output), event.entry_id
+            new = Failure(label=label, lines=tuple(lines), entry_id=id, ending="warned")
+            self._found.append(_Tracked(new, runs))
+
     def _note_step(self, event: Done, runs: tuple[CommandRun, ...]) -> None:
         """Note for each open failure what `event` changed or ran."""
         changed = [normalise_path(path, self._folders) for path in files_of(event).modified]
@@ -204,8 +288,12 @@ class FailureReader:
             step += f" (after reading {', '.join(looked)})" if changed else ""
         if step:
             self._looked = []
+            self._made[step] = _Made(event, changed)
         names_gone = {PurePosixPath(path).name for path in gone} - {""}
-        self._found = [one for one in self._found if not one.is_only_about(names_gone)]
+        about = [one for one in self._found if one.is_only_about(names_gone)]
+        made = (path for one in self._made.values() for path in one.changed) if about else ()
+        if names_gone <= {PurePosixPath(path).name for path in made}:
+            self._found = [one for one in self._found if one not in about]
         for one in self._found if step else ():
             if not one.is_open:
                 continue
@@ -215,6 +303,20 @@ class FailureReader:
             one.near.update([step] if since else ())
             if len(one.steps) < _MOST_NOTED_STEPS:
                 one.steps.append(step)
+        for one in about:
+            one.settle(f"{', '.join(sorted(names_gone))} was removed since", one.steps[-1:])
+
+    def _note_undone(self, output: Output) -> None:
+        """Note which steps git threw away: what was not committed, or all before a reset."""
+        for made in self._made.values() if is_commit(output) else ():
+            made.is_committed = True
+        for path, by in shell_changes(output.action.command).restored:
+            root = normalise_path(path, self._folders)
+            is_all = bool(root) or "reset" in by.split()
+            for made in self._made.values() if is_all or TO_COMMITTED.match(by) else ():
+                is_inside = any(not root or reaches(root, path) for path in made.changed)
+                is_last = TO_COMMITTED.match(by) and made.is_committed
+                made.is_undone |= is_inside and not is_last
 
     def _runs_of(self, output: Output) -> tuple[CommandRun, ...]:
         action = output.action
@@ -271,7 +373,7 @@ def failures_that_fit(
         counter: Counts their tokens.
         is_brief: Whether each has only what names its error, and what was done about it.
     """
-    noted, known = [_plain(note) for note in _NOTE.split(notes)], _plain(elsewhere)
+    noted, known = [" ".join(note.split()) for note in _NOTE.split(notes)], _plain(elsewhere)
     taken, told = dict[int, list[str]](), set[str]()
     ranks = {at: (_is_named(one, noted), _rank(one)) for at, one in enumerate(failures)}
     for at in sorted(ranks, key=lambda at: (ranks[at], -at)):
@@ -300,7 +402,7 @@ def _shorten(failure: Failure, told: Set[str], *, is_named: bool) -> Failure | N
     lines = [line for line in _decisive_lines(failure) if without_place(line) not in told]
     if not failure.steps and (is_named or (any(failure.lines) and not lines)):
         return None
-    if is_named:
+    if is_named and failure.ending not in _EXPLAINED:
         lines = [one_line(without_place(line), _CODE_CHARS) for line in lines[:1]]
     label = one_line(failure.label, _BRIEF_LABEL_CHARS)
     return failure.model_copy(update={"label": label, "lines": tuple(lines), "said": ""})
@@ -315,14 +417,18 @@ def has_failed(output: Output) -> bool:
     """Whether the action failed, as its program, its error or its count of tests says.
 
     An exit code alone may be an answer: that lines differ, or that a check is still running. If the
-    command hides that of its program, the form of the lines tells.
+    command hides that of its program, the count of tests or the form of the lines tells: of
+    ``pytest && grep x``, the code is that of grep.
     """
     command, text = output.action.command, output.text
+    is_hidden = hides_exit_code(command)
+    if output.exit_code and is_hidden and is_test(command) and test_counts(text):
+        return fails_tests(text) or reports_error(text)
     if output.exit_code not in (None, 0) and text.strip():
         return looks_like_error(text) or is_test(command) or any(map(names_error, text.split("\n")))
     if output.has_failed or (is_test(command) and fails_tests(text)):
         return True
-    return hides_exit_code(command) and not test_counts(text) and reports_error(text)
+    return is_hidden and not test_counts(text) and reports_error(text)
 
 
 def _rank(failure: Failure) -> int:
@@ -342,8 +448,9 @@ def _lines(failure: Failure, known: str) -> Iterator[str]:
         return
     yield f"- {one_line(failure.label, _LABEL_CHARS)}{times}: {then}{mark}"
     is_over = failure.ending in ("passed", "failed")
+    is_brief = is_over and is_test(failure.label.removeprefix("$ "))
     yield from (
-        f"  {one}" for one in (_decisive_lines(failure) if is_over else failure.lines) if one
+        f"  {one}" for one in (_decisive_lines(failure) if is_brief else failure.lines) if one
     )
     if failure.said and not is_over and _plain(failure.said).rstrip("…") not in known:
         yield f"  you replied: {failure.said}"
@@ -354,9 +461,8 @@ def _lines(failure: Failure, known: str) -> Iterator[str]:
 
 def _outcome(failure: Failure) -> str:
     """How `failure` ended."""
-    if failure.ending == "passed":
-        as_run = one_line(failure.later.removeprefix("$ "), _LABEL_CHARS)
-        return f"passed later as `{as_run}`" if as_run else "passed later"
+    if failure.ending in ("passed", "settled"):  # earlier versions kept the command alone
+        return "passed later" if failure.later[:2] in ("", "$ ") else failure.later
     since = ", ".join(PurePosixPath(path).name for path in failure.since[-_MOST_STEPS:])
     if failure.ending == "open" and failure.later:
         as_run = one_line(failure.later.removeprefix("$ "), _LABEL_CHARS)
@@ -371,16 +477,18 @@ def _is_named(failure: Failure, notes: Iterable[str]) -> bool:
 
     Plain words count only beside the name of what was run or of its target, an error code, or an
     identifier. The place of the error and the name of the command alone name nothing. A number of
-    failed tests identifies their run.
+    failed tests identifies their run, and so do words in a row, or quoted ones with gaps.
     """
     command = failure.label.removeprefix("$ ")
     runs = _runs_of_label(failure.label)
     subjects = {run.words[-1] for run in runs if run.words}
     subjects |= {PurePosixPath(target).name for run in runs for target in run.targets} - {""}
-    texts = _messages(failure) or [command]
+    texts = (messages := _messages(failure)) or [command]
     counts = _FAILED_COUNT.findall("\n".join(failure.lines)) if is_test(command) else []
 
     def has(note: str) -> bool:
+        if any(_quotes(note, text) for text in messages):
+            return True
         if any(count in counts for count in _FAILED_COUNT.findall(note)):
             return True
         said = set(map(str.lower, _WORD.findall(note)))
@@ -395,11 +503,25 @@ def _is_named(failure: Failure, notes: Iterable[str]) -> bool:
     return any(map(has, notes))
 
 
+def _quotes(note: str, message: str) -> bool:
+    """Whether `note` has some words in a row of `message`, or quotes it, perhaps with gaps."""
+    note, message = note.casefold(), _plain(message).casefold()
+    words, quoted = message.split(), map(_GAP.split, _QUOTED.findall(note))
+    runs = (" ".join(words[at : at + _WORDS]) for at in range(len(words) - _WORDS + 1))
+    parts = ([part for part in one if part] for one in quoted)
+    long = (one for one in parts if len(" ".join(one).split()) >= _QUOTED_WORDS)
+    return any(run in note for run in runs) or any(
+        re.search(".*".join(map(re.escape, one)), message) for one in long
+    )
+
+
 def _decisive_lines(failure: Failure) -> list[str]:
     """The lines that name the error of `failure`, else those that mention one.
 
-    Of a command that the user refused they are its first ones.
+    Of a command that the user refused they are its first ones. If it did not pass, all explain it.
     """
+    if failure.ending in _EXPLAINED:
+        return [*failure.lines]
     if failure.ending == "declined":
         return [*failure.lines[:_BRIEF_LINES]]
     naming = list(filter(names_error, failure.lines))
@@ -438,6 +560,16 @@ def _lines_of(output: Output) -> tuple[str, ...]:
     return tuple(line if len(line) <= _LINE_CHARS else f"{line[:_LINE_CHARS]}…" for line in lines)
 
 
+def _only_in(output: Output, now: Set[str]) -> tuple[str]:
+    """One line with what only a refused change would have written; empty if it wrote nothing."""
+    text, edits = text_of_change(output.action), edits_in(output.action.arguments)
+    known = {*now, *(line.strip() for old, _, _ in edits for line in old.split("\n"))}
+    lines = [line for line in map(str.strip, text.split("\n")) if line not in known]
+    if only := " ⏎ ".join(filter(says_something, lines)):
+        return (f"would have written: {one_line(only, _BRIEF_LABEL_CHARS)}",)
+    return ("written later" if text else "",)
+
+
 def _ending_of(output: Output) -> Literal["open", "declined", "refused"]:
     if output.ending == "declined":
         return "declined"
@@ -449,20 +581,28 @@ def _names(failure: Failure, output: str = "") -> frozenset[str]:
     return frozenset(name for text in texts for name in _FILE_NAME.findall(text))
 
 
-def _step(event: Done, changed: Sequence[str]) -> str:
+def _step(event: Done, changed: Sequence[str], now: Set[str] | None = None) -> str:
+    """What `event` did; of an edit, only what it changed that is so in the lines `now`, if any."""
     action = event.output.action
     if action.command:
         return f"$ {one_line(without_folder(action.command), _STEP_CHARS)}"
     name = PurePosixPath(next(iter(changed), action.path)).name
-    edits = [change for old, new, _ in edits_in(action.arguments) if (change := _change(old, new))]
+    made = edits_in(action.arguments)
+    edits = [change for old, new, _ in made if (change := _change(old, new, now))]
+    if made and not edits and now is not None:
+        return ""
     return f"{action.tool} {name}{f': {edits[0]}' if edits else ''}"
 
 
-def _change(old: str, new: str) -> str:
+def _change(old: str, new: str, now: Set[str] | None) -> str:
     """The beginning of the lines that an edit removed, and of those that it added."""
     before, after = ([line.strip() for line in text.split("\n")] for text in (old, new))
     gone = [line for line in before if line and line not in after]
     came = [line for line in after if line and line not in before]
+    if now is not None:
+        stands = [line for line in came if line in now and re.search(r"\w", line)]
+        gone = [line for line in gone if line not in now and (stands or not came)]
+        came = stands
     if not gone and not came:
         return ""
     shown = (one_line(" ⏎ ".join(lines), _CODE_CHARS) for lines in (gone, came))
@@ -481,11 +621,16 @@ def _shown_steps(steps: Sequence[str], failure: Failure) -> tuple[str, ...]:
     return tuple(step for gap, at in shown for step in (*gap, distinct[at]))
 
 
-def _curing_steps(one: _Tracked) -> tuple[str, ...]:
-    """Of the steps until `one` passed, those about what its error names, and the last."""
+def _curing_steps(one: _Tracked, now: Sequence[str], prose: Set[str]) -> tuple[str, ...]:
+    """Of the steps until `one` passed, those about what its error names, and the last.
+
+    `now` is each as far as it still stands, else empty. A step in `prose` is the last if all are.
+    """
     telling = _telling(one.steps, one.failure)
-    cures = [step for step in one.steps if step in one.near or step in telling]
-    return _shown_steps([*cures, *one.steps[-1:]], one.failure)
+    steps = [*zip(one.steps, now, strict=True)]
+    cures = [left for step, left in steps if step in one.near or step in telling]
+    last = [left for step, left in steps if step not in prose][-1:] or now[-1:]
+    return _shown_steps([left for left in (*cures, *last) if left], one.failure)
 
 
 def _telling(steps: Sequence[str], failure: Failure) -> list[str]:

@@ -40,7 +40,7 @@ _COMMAND_CHARS = 90
 _LONG_LINE_CHARS = 500
 _RAN, _BY_GIT = "$ ", "$ git "
 _CLEAN = "nothing to commit, working tree clean"
-_TO_COMMITTED = re.compile(
+TO_COMMITTED = re.compile(
     r"git (?:checkout(?: HEAD)? (?:-- |\.$)|restore (?!.*(?:--source|-s\b))|reset --hard(?: HEAD)?$"
     r"|stash(?: push\b|$))"
 )
@@ -74,12 +74,12 @@ class FileState:
 
     `runs`: number of the first line (0 if unknown) and lines; `places`: new texts of edits and
     texts of the parts that were looked at, newest last; `unseen`: commands that changed it in a way
-    the log does not show; `written_at`: the result entry of the call that wrote all of it as it is
-    now, if any; `is_committed`: git has it as it is; `old_paths`: its paths before it was moved;
-    `is_changed_outside`: the disk lacks lines of the log, and no command explains that;
-    `is_from_disk`: the lines are those of the disk; `seen_before`: git's command (after `_RAN`)
-    that set the file to another state since it was last seen or changed; `committed`: `runs` and
-    `unseen` as git has them, if the file changed since.
+    the log does not show; `stale`: the lines not seen since; `written_at`: the result entry of the
+    call that wrote all of it as it is now, if any; `is_committed`: git has it as it is;
+    `old_paths`: its paths before it was moved; `is_changed_outside`: the disk lacks lines of the
+    log, and no command explains that; `is_from_disk`: the lines are those of the disk;
+    `seen_before`: git's command (after `_RAN`) that set the file to another state since it was last
+    seen or changed; `committed`: `runs` and `unseen` as git has them, if the file changed since.
     """
 
     path: str
@@ -90,6 +90,7 @@ class FileState:
     last: int = 0
     places: list[str] = field(default_factory=list[str])
     unseen: list[str] = field(default_factory=list[str])
+    stale: Set[str] = frozenset()
     written_at: str = ""
     is_committed: bool = False
     old_paths: list[str] = field(default_factory=list[str])
@@ -138,6 +139,13 @@ class FileState:
                 kept.append((max(start, end), tail))
         kept.append((first, lines))
         self.runs = _join_runs(kept)
+        self._note_seen(lines)
+
+    def _note_seen(self, lines: Iterable[str]) -> None:
+        """Note that `lines` are so; if no others are known, no change is unseen."""
+        self.stale = self.stale - {*lines}
+        if self.unseen and all(self.stale.isdisjoint(run) for _, run in self.runs):
+            self.unseen = []
 
     def edit(self, old: str, new: str, *, is_everywhere: bool = False) -> None:
         """Replace `old` with `new`; if its place is unknown, so are the numbers of what follows."""
@@ -171,17 +179,19 @@ class FileState:
         self._begin_change()
         if self.runs or "<<" in command:  # else all that will be read is newer
             self.unseen = [*self.unseen[-2:], command]
+            self.stale = _lines_in(self.runs)
 
     def restore(self, command: str) -> None:
         """Set the file to the state that git's `command` leaves it in, as far as that is known."""
         is_at_head = self.is_committed or not self.is_changed
-        if is_at_head and _TO_COMMITTED.match(command):
+        if is_at_head and TO_COMMITTED.match(command):
             return
         self.written_at = ""
-        if self.committed is not None and self.committed[0] and _TO_COMMITTED.match(command):
+        if self.committed is not None and self.committed[0] and TO_COMMITTED.match(command):
             (self.runs, self.unseen), self.places, self.is_committed = self.committed, [], True
         else:
             self.seen_before = _RAN + command
+            self.unseen = [] if "reset" in command.split() else self.unseen
 
     @property
     def awaits_commit(self) -> bool:
@@ -208,6 +218,10 @@ class FileState:
     def text(self) -> str:
         """All known lines, with gaps marked."""
         return "\n[...]\n".join("\n".join(lines) for _, lines in self.runs)
+
+
+def _lines_in(runs: Iterable[tuple[int, list[str]]]) -> frozenset[str]:
+    return frozenset(line for _, run in runs for line in run)
 
 
 def _around(
@@ -262,6 +276,7 @@ class FileReader:
                 is_committed=known.is_committed,
                 seen_before=known.seen_before,
             )
+            self._files[known.path].stale = _lines_in(self._files[known.path].runs)
 
     def read(self, events: Iterable[HistoryEvent]) -> list[FileState]:
         """The files after `events`, the most recently touched first."""

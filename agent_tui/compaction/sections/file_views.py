@@ -83,7 +83,7 @@ def file_view(output: Output) -> FileView | None:
     first, lines, is_cut = _parse_view(_ENDING.sub("", _inner(output.text)))
     start = int(ranges.get("a") or 0)
     is_part = bool(start or ranges.get("h")) or is_cut or output.is_truncated
-    path = _within(folder_of(command), shown["path"])
+    path = within(folder_of(command), shown["path"])
     return FileView(path, first or start or 1, tuple(lines), not is_part)
 
 
@@ -108,7 +108,7 @@ def file_views(output: Output) -> Iterator[FileView]:
             found.append((path or alone, int(number), [line]))
     for path, first, lines in found:
         if len(lines) >= _LEAST_FOUND:
-            at = _within(folder_of(action.command), path)
+            at = within(folder_of(action.command), path)
             yield FileView(at, first, tuple(lines), is_whole=False, is_found=True)
 
 
@@ -180,7 +180,7 @@ def file_in_command(command: str) -> tuple[str, str] | None:
     """Path and text of the file that `command` writes with a here-document; None if it does not."""
     if "<<" not in command or (found := _HEREDOC.search(command)) is None:
         return None
-    return _within(folder_of(command), found["path"] or found["path2"]), found["body"]
+    return within(folder_of(command), found["path"] or found["path2"]), found["body"]
 
 
 def plain_lines(text: str) -> list[tuple[str, str]]:
@@ -189,6 +189,12 @@ def plain_lines(text: str) -> list[tuple[str, str]]:
         (line, line[number.end() :] if (number := _PLACED.match(line)) else line)
         for line in text.split("\n")
     ]
+
+
+def line_number(line: str) -> str:
+    """The number before `line` in a view; empty if it has none."""
+    number = _NUMBERED.match(line)
+    return number[1] if number else ""
 
 
 def path_of_match(line: str) -> str:
@@ -212,6 +218,7 @@ def folder_of(command: str) -> str:
     return f"{found['path']}/" if found else ""
 
 
-def _within(folder: str, path: str) -> str:
+def within(folder: str, path: str) -> str:
+    """`path`, without quotes, as a command names it that first changed to `folder`."""
     plain = path.strip("'\"")
     return plain if plain.startswith(("/", "~")) else f"{folder}{plain}"

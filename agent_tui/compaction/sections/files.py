@@ -13,7 +13,7 @@ from agent_tui.compaction.sections.file_states import (
     complete_file,
     is_of_the_work,
 )
-from agent_tui.file_outline import largest_blocks
+from agent_tui.file_outline import block_around, largest_blocks, titles_above
 from agent_tui.tokens import TokenCounter
 
 _Range: TypeAlias = tuple[int, int, int]
@@ -21,7 +21,7 @@ _Range: TypeAlias = tuple[int, int, int]
 
 _NAME, _IS_DECISIVE = re.compile(r"[^\W\d]\w{3,}"), re.compile(r"_|\d|[a-z][A-Z]")
 _FILE_NAME = re.compile(r"[\w.-]+\.\w+")
-_MOST_NAMED_LINES = 60
+_MOST_NAMED_LINES, _MOST_BLOCK_LINES = 60, 80
 _DATA_LINE_CHARS = 200
 """In data, such as JSON Lines or generated code, lines are longer on average."""
 
@@ -33,6 +33,7 @@ _WHOLE_PART, _SETTLED_PART = 1 / 2, 1 / 4
 
 _FILES_NOW = re.compile(r"^<files-now>\n(.*?)\n</files-now>", re.DOTALL | re.MULTILINE)
 _FILE_HEAD = re.compile(r"^### (.+?) \((?:changed|read \d+ times);", re.MULTILINE)
+_SPAN = re.compile(r"^@@ line (\d+)\n(.*?)(?=\n@@|\Z)", re.DOTALL | re.MULTILINE)
 _CHANGED_OUTSIDE = "\n(changed outside since you last saw it)"
 _WRITTEN_BELOW = "changed; whole in the newest messages"
 _AROUND_LINES = (0, 4, 12)
@@ -43,8 +44,8 @@ _LEAST_PLACE_LINES = 2
 _BEGINNING_LINES = 15
 """Of a file without places, so many have the imports."""
 
-_GAP_TOKENS, _PLACE_TOKENS = 4, 8
-"""Tokens between two files, and of the line above a place."""
+_GAP_TOKENS, _PLACE_TOKENS, _INSIDE_TOKENS = 4, 8, 32
+"""Tokens between two files, and of the line above a place, also of one inside of a block."""
 
 _OFTEN_READ = 2
 _MOST_COMPARED = 20
@@ -53,11 +54,23 @@ _MOST_COMPARED = 20
 
 @dataclass(frozen=True, slots=True)
 class ShownFile:
-    """One file as the context shows it; `is_whole` if all of it is shown as it is."""
+    """One file as the context shows it; `is_whole` if all of it is shown as it is.
+
+    `spans` are the first and last numbers of the lines shown; empty if unknown.
+    """
 
     path: str
     text: str
     is_whole: bool
+    spans: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def where(self) -> str:
+        """Where it is shown, in words for the answer to a call that names it."""
+        if self.is_whole:
+            return f"{self.path} is shown in the summary"
+        lines = ", ".join(f"{first}-{last}" for first, last in sorted(self.spans))
+        return f"{f'lines {lines}' if lines else 'parts'} are in the summary"
 
     def shows(self, lines: Iterable[str]) -> bool:
         """Whether each of `lines` is shown here."""
@@ -147,7 +160,8 @@ def _show(
         part = "whole" if file.is_whole else "as far as read"
         text = f"### {file.path} ({what}; {part}){note}\n{text}"
         if counter.count_text(text) + _GAP_TOKENS <= whole:
-            return ShownFile(file.path, text, file.is_whole and not file.unseen)
+            spans = tuple((first, first + len(run) - 1) for first, run in file.runs if first)
+            return ShownFile(file.path, text, file.is_whole and not file.unseen, spans)
     found = [*_places_named(file, names), *_places_of_work(file)]
     if not found and _is_settled(file):
         return None
@@ -161,30 +175,51 @@ def _show(
     places = _places(file, wanted)
     if places.count("\n") < _LEAST_PLACE_LINES:
         return None
-    return ShownFile(file.path, f"{head}\n{places}", is_whole=False)
+    spans = ((int(first), int(first) + lines.count("\n")) for first, lines in _SPAN.findall(places))
+    return ShownFile(file.path, f"{head}\n{places}", is_whole=False, spans=tuple(spans))
 
 
 def _choose_lines(
     file: FileState, found: Sequence[_Range], room: int, counter: TokenCounter
 ) -> list[set[int]]:
-    """The lines of the places `found`, then the lines around them, as many as fit, by run.
+    """The lines of the places `found`, then the blocks of code and lines around them, by run.
 
-    Without places, those of the beginning.
+    A block is shown whole, and only if it fits; of the others, as many as fit. Without places, the
+    lines are those of the beginning.
     """
     wanted: list[set[int]] = [set() for _ in file.runs]
-    beginning = [(0, 0, min(_BEGINNING_LINES, len(lines)) - 1) for _, lines in file.runs[:1]]
-    for around in _AROUND_LINES if found else (0,):
-        for run, first, last in found or beginning:
-            lines = file.runs[run][1]
-            for at in range(max(first - around, 0), min(last + around + 1, len(lines))):
-                if at in wanted[run]:
-                    continue
-                is_new_place = at - 1 not in wanted[run]
-                room -= counter.count_text(lines[at]) + 1 + is_new_place * _PLACE_TOKENS
-                if room < 0:
-                    return wanted
-                wanted[run].add(at)
+    for run, places, is_block in _ranges(file, found):
+        lines, more, tokens = file.runs[run][1], set[int](), 0
+        for at in (at for at in places if at not in wanted[run]):
+            is_new_place = at - 1 not in wanted[run] | more
+            place = _INSIDE_TOKENS if lines[at][:1].isspace() else _PLACE_TOKENS
+            tokens += counter.count_text(lines[at]) + 1 + is_new_place * place
+            if tokens > room:
+                break
+            more.add(at)
+        if tokens <= room or not is_block:
+            wanted[run] |= more
+            room -= tokens
+        if room < 0:
+            break
     return wanted
+
+
+def _ranges(file: FileState, found: Sequence[_Range]) -> Iterator[tuple[int, range, bool]]:
+    """The run and the lines of each part to show, the first the most needed; whether it is a block.
+
+    A file of which nothing was `found` is shown by its beginning.
+    """
+    if not found and file.runs:
+        yield 0, range(min(_BEGINNING_LINES, len(file.runs[0][1]))), False
+    for around in _AROUND_LINES:
+        for run, first, last in found:
+            end = min(last + around + 1, len(file.runs[run][1]))
+            yield run, range(max(first - around, 0), end), False
+        for run, first, last in found if not around else ():
+            lines = file.runs[run][1]
+            start, end = block_around(file.path, lines, first, last, _MOST_BLOCK_LINES)
+            yield run, range(start, end + 1), True
 
 
 def _places_named(file: FileState, names: Set[str]) -> Iterator[_Range]:
@@ -207,13 +242,15 @@ def _places_of_work(file: FileState) -> Iterator[_Range]:
 
 
 def _places(file: FileState, wanted: Sequence[set[int]]) -> str:
-    """The `wanted` lines of each run, each part below the number of its first line."""
+    """The `wanted` lines of each run, each part below its first number and what it is inside of."""
     parts: list[str] = []
     for (start, lines), places in zip(file.runs, wanted, strict=True):
-        previous = -2
+        previous, seen = -2, set(places)
         for at in sorted(places):
             if at != previous + 1:
-                parts.append(f"@@ line {start + at}" if start else "@@")
+                above = titles_above(file.path, lines, at, seen)
+                place = f"@@ line {start + at}" if start else "@@"
+                parts.append(f"{place}, in {above}" if above else place)
             parts.append(lines[at])
             previous = at
     return "\n".join(parts)

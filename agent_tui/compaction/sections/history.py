@@ -64,6 +64,12 @@ class Said:
         return (self.text, before, self.recorded)
 
     @property
+    def about(self) -> str:
+        """The file of the call that it is about; empty if it is about none."""
+        label = _ABOUT_FILE.match(self.text)
+        return self.text[label.end() :].partition(": ")[0] if label else ""
+
+    @property
     def own_words(self) -> str:
         """The text without pastes."""
         return "\n\n".join(self.typed) or self.text

@@ -1,21 +1,25 @@
 """Passages of lines that stand in the context already, and where."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TypeAlias
 
-from agent_tui.compaction.sections.file_views import plain_lines
+from agent_tui.compaction.sections.file_views import line_number, plain_lines
 from agent_tui.compaction.sections.files import ShownFile
 
 EDITED = "(lines edited since)"
-STANDS = "(lines shown in {places})"
+STANDS = "(lines{numbers} shown in {places})"
+_SAME = "(as in {places})"
 _Passage: TypeAlias = tuple[str, ...]
 _PASSAGE_LINES = 5
 """Fewer lines can be equal by chance."""
 
 _LEAST_RUN_LINES = 3
 """Of lines that a file is shown with, fewer take no more space than a mark."""
+
+_NEARLY = 0.2
+"""A text of whose lines no larger part is new stands elsewhere."""
 
 _CLOSING_CHARS = 3
 """A line without more characters, such as ``end`` or ``});``, says nothing alone."""
@@ -39,10 +43,14 @@ class Passages:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a passage stands: in a message, or in the file at `path` in the summary."""
+    """Where a passage stands: in a message, or in the file at `path` in the summary.
+
+    What stands there is a view of one of `files`, if there are any.
+    """
 
     name: str
     path: str = ""
+    files: frozenset[str] = frozenset()
 
 
 GONE = Place(EDITED)
@@ -56,17 +64,21 @@ class KnownPassages:
 
     def __init__(self, files: Iterable[ShownFile], passages: Passages) -> None:
         self.passages = passages
-        self._places: dict[_Passage, Place] = {}
+        self._places: dict[_Passage, dict[frozenset[str], Place]] = {}
         for file in files:
-            self.add(file.text, Place(f"{file.path} above", file.path))
+            self.add(file.text, Place(f"{file.path} above", file.path, frozenset((file.path,))))
 
     def add(self, text: str, place: Place) -> None:
         """Add `text`, which stands at `place`."""
         for passage in self.passages.of(text):
-            self._places.setdefault(passage, place)
+            self._places.setdefault(passage, {}).setdefault(place.files, place)
 
     def without(
-        self, text: str, mark: str = STANDS, lines: Mapping[str, Place] = NOWHERE
+        self,
+        text: str,
+        mark: str = STANDS,
+        lines: Mapping[str, Place] = NOWHERE,
+        files: Set[str] = frozenset(),
     ) -> tuple[str, frozenset[str]]:
         """`text` without what stands elsewhere, marked, and the files that have it.
 
@@ -74,6 +86,7 @@ class KnownPassages:
             text: The text.
             mark: What replaces a run of lines, with the `places` that have them.
             lines: Where single lines stand; `GONE` for those that stand nowhere.
+            files: Those that `text` may be a view of: lines of other files stay, even if equal.
         """
         known = {
             at: place
@@ -81,7 +94,9 @@ class KnownPassages:
             if (place := lines.get(forms[1]) or lines.get(forms[0]))
         }
         for at, passage in enumerate(self.passages.of(text)):
-            if (place := self._places.get(passage)) is not None:
+            places = self._places.get(passage, {})
+            if found := [own for own in places if not files or not files.isdisjoint(own)]:
+                place = places[found[0]]
                 known.update((at + line, place) for line in range(len(passage)))
         if not known:
             return text, frozenset()
@@ -93,9 +108,21 @@ class KnownPassages:
                 parts += [line for _, line in run]
                 continue
             names = [place.name for place in places if place != GONE]
-            parts.append(mark.format(places=", ".join(names)) if names else EDITED)
+            numbers = _numbers_of([line for _, line in run])
+            stands = mark.format(numbers=numbers, places=", ".join(names))
+            parts.append(stands if names else EDITED)
             paths.update(place.path for place in places if place.path)
         return "\n".join(parts), frozenset(paths)
+
+    def line_for(self, text: str) -> tuple[str, frozenset[str]]:
+        """The line for a `text` that stands elsewhere, all or nearly, and its files; else empty."""
+        left, paths = self.without(text, _SAME)
+        lines = left.split("\n")
+        marks = [line for line in lines if line.startswith(_SAME.partition("{")[0])]
+        own = sum(map(says_something, lines)) - len(marks)
+        if not marks or own > _NEARLY * sum(map(says_something, text.split("\n"))):
+            return "", frozenset()
+        return " ".join(dict.fromkeys(marks)).replace("(", "(nearly " if own else "(", 1), paths
 
 
 def without_repeats(texts: Sequence[tuple[str, str, bool]]) -> list[str]:
@@ -109,6 +136,12 @@ def without_repeats(texts: Sequence[tuple[str, str, bool]]) -> list[str]:
         left.append(text if is_whole else said.without(text)[0])
         said.add(text if name else "", Place(name))
     return left[::-1]
+
+
+def _numbers_of(lines: Sequence[str]) -> str:
+    """The numbers of the first and the last of `lines`, if a view has them; else empty."""
+    first, last = (line_number(line) for line in (lines[0], lines[-1]))
+    return f" {first}-{last}" if first and last else ""
 
 
 def _runs_of_known(

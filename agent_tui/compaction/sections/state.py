@@ -37,7 +37,13 @@ _MOST_SHOWN_COMMITS = 10
 _MOST_UNCOMMITTED = 12
 _AS_LOGGED = ", as of the log"
 _REBASED = " (before a later rebase)"
-"""Its hash may have changed, or another branch may have it as it is."""
+"""Git moved its branch since, and has not named it by this hash again."""
+
+_MOVED = re.compile(r"\bupdated refs/heads/(\S+?)\.?$", re.MULTILINE)
+"""What git prints of the branch that it rebased."""
+
+_HASH = re.compile(r"^[*|/\\ ]*(?:commit )?([0-9a-f]{7,40})\b(?! HEAD@)", re.MULTILINE)
+"""A commit that git lists, but for the record of what was where (``git reflog``)."""
 
 _BACK = re.compile(r"HEAD(?:~(?P<count>\d*)|(?P<parents>\^+))")
 """Ancestors of HEAD, as ``git rev-parse`` names them: ``HEAD~2``, ``HEAD^``."""
@@ -75,6 +81,7 @@ class StateReader:
         self._is_before_commit = self._state.is_before_commit
         self._tests = [(run, result, False) for run, result in self._state.tests.items()]
         self._folders = folders
+        self._made_on = dict[str, str]()
 
     def read(self, events: Iterable[HistoryEvent]) -> WorkState:
         """The state after `events`, without background commands."""
@@ -95,42 +102,55 @@ class StateReader:
             plan = dict(step for todo in todos if (step := _step(todo)))
             self._state = self._state.model_copy(update={"plan": plan})
             self._is_before_commit = False
-        if not output.has_failed:
-            self._follow_tracker(action, output.text)
-            self._follow_log(text)
-        if not action.command:
-            return
-        if not output.has_failed:
-            self._follow_history(action.command)
         folder = normalise_path(folder_of(action.command), self._folders)
         folder = folder if folder.startswith("/") else ""
+        if not output.has_failed:
+            self._follow_tracker(action, output.text)
+            self._follow_history(action.command, text, self._state.branches.get(folder, ""))
+            self._follow_log(text, action.command)
+        if not action.command:
+            return
         for branch, commit, message in COMMIT_LINE.findall(text):
             if branch != "detached HEAD":
                 self._state.branches[folder] = branch
             self._state.commits[commit] = one_line(message, _TITLE_CHARS)
+            self._made_on[commit] = branch
             self._is_before_commit = True
         if found := list(_ON_BRANCH.finditer(text)):
             self._state.branches[folder] = found[-1][1] or found[-1][2]
         if is_check(action.command):
             self._note_test(output, text)
 
-    def _follow_history(self, command: str) -> None:
-        """Remove the commits that `command` replaced or undid; mark what it may have moved."""
+    def _follow_history(self, command: str, text: str, branch: str) -> None:
+        """Remove the commits that `command` replaced or undid; mark those of a `branch` it moved.
+
+        `text` is what it printed.
+        """
         commits = self._state.commits
         for program, arguments in programs_run(command):
             if program != "git":
                 continue
-            if "rebase" in arguments or {"pull", "--rebase"} <= set(arguments):
-                for commit, text in commits.items():
-                    commits[commit] = f"{text.removesuffix(_REBASED)}{_REBASED}"
+            rebases = "rebase" in arguments or {"pull", "--rebase"} <= set(arguments)
+            moved = (_MOVED.findall(text) or [branch])[-1]
+            for commit, subject in commits.items() if rebases and "up to date" not in text else ():
+                if self._made_on.get(commit, moved) == moved:
+                    commits[commit] = f"{subject.removesuffix(_REBASED)}{_REBASED}"
             amends = "commit" in arguments and "--amend" in arguments
             steps = _steps_back(arguments) if "reset" in arguments else int(amends)
             for commit in list(commits)[-steps:] if steps else ():
                 del commits[commit]
 
-    def _follow_log(self, text: str) -> None:
-        """Replace the hashes of commits whose subjects `text` shows under new hashes."""
+    def _follow_log(self, text: str, command: str) -> None:
+        """Replace the hashes of commits whose subjects `text` shows under new hashes.
+
+        One that `command` lists without being asked, or that a branch contains, was not moved.
+        """
         commits = self._state.commits
+        contains = bool(text.strip()) and "--contains" in command
+        listed = {hash[:7] for hash in _HASH.findall(text)}
+        for commit, subject in commits.items():
+            if contains if commit[:7] in command else commit[:7] in listed:
+                commits[commit] = subject.removesuffix(_REBASED)
         shown = {hash: one_line(s, _TITLE_CHARS) for hash, s in _LOGGED.findall(text)}
         known = {new: old for new in shown for old in commits if new[:7] == old[:7]}
         fresh = {new: subject for new, subject in shown.items() if new not in known}
@@ -174,7 +194,7 @@ class StateReader:
         )
         if output.job:
             result = f"{output.summary}; {result or last_line(text)}".removesuffix("; ")
-        elif output.exit_code is not None and (output.exit_code or not result):
+        elif output.exit_code is not None and not (has_passed and result):
             result = f"exit {output.exit_code} {result}".strip()
         elif output.has_failed:
             result = f"failed {result}".strip()
@@ -238,8 +258,8 @@ def pending_lines(state: WorkState) -> list[str]:
 
 
 def check_lines(state: WorkState) -> list[str]:
-    """Newest test results and running background commands, one line each."""
-    lines = [f"- `{command}` -> {result}" for command, result in state.tests.items()]
+    """Newest test results, the newest first, and running background commands, one line each."""
+    lines = [f"- `{command}` -> {result}" for command, result in reversed(state.tests.items())]
     return lines + [_running(job) for job in state.jobs.values()]
 
 

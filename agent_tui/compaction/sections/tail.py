@@ -16,9 +16,16 @@ from agent_tui.compaction.sections.passages import EDITED, KnownPassages, Place
 from agent_tui.compaction.sections.person import equal_share
 from agent_tui.compaction.sections.spent import find_spent
 from agent_tui.compaction.tiers.edits import EditMaker
-from agent_tui.compaction.tiers.forms import SLACK, keep_ends, shorter_reply, with_images
+from agent_tui.compaction.tiers.forms import (
+    SLACK,
+    keep_ends,
+    shorter_reply,
+    with_images,
+    without_thinking,
+)
 from agent_tui.compaction.tiers.model import UNEDITED, Content, Unit
 from agent_tui.messages import AssistantMessage, Message
+from agent_tui.omissions import recall_mark
 from agent_tui.sessions.actions import Output
 from agent_tui.sessions.context import apply_edit
 from agent_tui.sessions.entries import ContextEditEntry
@@ -36,13 +43,15 @@ class Tail:
     """The size of each live entry if it stays, and the edits that achieve it.
 
     `files` maps the id of an edited entry to the files that it now only refers to. `changes` are
-    the files of the calls whose change stands elsewhere, by the call's id.
+    the files of the calls whose change stands elsewhere, by the call's id. `more` are the texts of
+    results, by entry, that fit in their place if there is space.
     """
 
     tokens: tuple[int, ...]
     edits: Mapping[str, ContextEditEntry]
     files: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     changes: Mapping[str, str] = field(default_factory=dict[str, str])
+    more: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def files_to_show(self, entries: Iterable[LiveEntry]) -> frozenset[str]:
         """The files that must be shown if `entries` stay."""
@@ -89,20 +98,22 @@ class TailEditor:
         edits: dict[str, ContextEditEntry] = {}
         files: dict[str, frozenset[str]] = {}
         changes: dict[str, str] = {}
+        more: dict[str, str] = {}
         elsewhere = Elsewhere(shown, known, self._less.passages)
         for at in range(len(live.entries) - 1, -1, -1):
             if room < 0:
                 break
             if (unit := self._units.get(live.entries[at].id)) is not None:
                 is_offered = unit.entry_id in offered.get(self._less.facts[unit.entry_id].path, ())
-                content, paths = self._less.content(unit, elsewhere, is_offered=is_offered)
-                edit = self._edit(unit, content, 0) if content is not None else None
+                less = self._less.content(unit, elsewhere, is_offered=is_offered)
+                edit = self._edit(unit, less.content, 0) if less.content is not None else None
                 if edit is not None:
                     edits[unit.entry_id], tokens[at] = edit
-                    files[unit.entry_id] = paths
-                changes |= self._less.note(unit, content if edit else None, elsewhere)
+                    files[unit.entry_id] = less.paths
+                    more |= {unit.entry_id: less.more} if less.more else {}
+                changes |= self._less.note(unit, less.content if edit else None, elsewhere)
             room -= tokens[at]
-        return Tail(tuple(tokens), edits, files, changes)
+        return Tail(tuple(tokens), edits, files, changes, more)
 
     def leave_out_spent(self, live: LiveConversation, tail: Tail, room: int) -> Tail:
         """`tail` of `live` without exchanges of which nothing is needed; see `find_spent`.
@@ -120,6 +131,27 @@ class TailEditor:
         tokens = tuple(0 if entry.id in gone else size for entry, size in sizes)
         return replace(tail, tokens=tokens, edits={**tail.edits, **gone})
 
+    def restore(self, live: LiveConversation, tail: Tail, first: int, room: int, most: int) -> Tail:
+        """`tail` with the results from entry `first` on of which there is `more`, small ones first.
+
+        Each may take `most` tokens, and all together `room`. A passage of two stands in the newer.
+        """
+        tokens, edits, more = list(tail.tokens), dict(tail.edits), dict(tail.more)
+        near = [at for at in range(first, len(tokens)) if tokens[at]]
+        found = [(at, more[id]) for at in near if (id := live.entries[at].id) in more]
+        sizes = {at: self._counter.count_text(text) - tokens[at] for at, text in found}
+        fits = accumulate(sorted(size for size in sizes.values() if size < most))
+        count = sum(1 for _ in takewhile(lambda size: size <= room, fits))
+        back = sorted(sorted(sizes, key=lambda at: (sizes[at], -at))[:count], reverse=True)
+        said = KnownPassages((), self._less.passages)
+        for at in back:
+            unit = self._units[live.entries[at].id]
+            text = more.pop(unit.entry_id)
+            edit, tokens[at] = self._edits.make(unit, self._once(unit, text, said, " below"), 0, 1)
+            del edits[unit.entry_id]
+            edits |= {unit.entry_id: edit} if edit is not None else {}
+        return replace(tail, tokens=tuple(tokens), edits=edits, more=more)
+
     def verbatim(self, live: LiveConversation) -> frozenset[str]:
         """The entries of `live` that always stay unchanged: the newest exchange."""
         units = (self._units.get(entry.id) for entry in live.entries)
@@ -128,10 +160,16 @@ class TailEditor:
         )
 
     def entries_as_written(self, live: LiveConversation, tail: Tail, cut: int) -> frozenset[str]:
-        """The entries of `live` from `cut` on that the model sees as originally written."""
-        entries = [entry.id for entry in live.entries[cut:] if entry.id not in tail.edits]
+        """The entries of `live` from `cut` on whose text and calls the model sees as written."""
         edited = {u.entry_id for u in self._order if u.edited_tier != UNEDITED}
-        return frozenset(entries) - edited
+        shorter = {id for id, edit in tail.edits.items() if not self._is_as_written(id, edit)}
+        return frozenset(entry.id for entry in live.entries[cut:]) - edited - shorter
+
+    def _is_as_written(self, entry_id: str, edit: ContextEditEntry) -> bool:
+        """Whether `edit` removes nothing but thinking."""
+        message = self._units[entry_id].message
+        is_reply = isinstance(message, AssistantMessage)
+        return is_reply and edit.replacement == without_thinking(message)
 
     def shorten_newest(
         self, live: LiveConversation, tail: Tail, first: int, room: int, on_disk: ReadFile | None
@@ -169,12 +207,17 @@ class TailEditor:
             if unit is not None and unit.output is not None and unit.entry_id not in edits
         ]
         for *_, at, unit, output in sorted(outputs, key=lambda one: one[:3]):
-            text, _ = said.without(output.text)
-            text = with_recall(text, unit.entry_id)
-            if edit := self._edit(unit, with_images(text, unit.message), 0):
+            if edit := self._edit(unit, self._once(unit, output.text, said), 0):
                 edits[unit.entry_id], tokens[at] = edit
-            said.add(output.text, Place(self._less.facts[unit.entry_id].label))
         return replace(tail, tokens=tuple(tokens), edits=edits)
+
+    def _once(self, unit: Unit, text: str, said: KnownPassages, where: str = "") -> Content:
+        """The `text` of an output without passages that were `said`; its own are then said, too."""
+        facts = self._less.facts[unit.entry_id]
+        left, _ = said.without(text, files=facts.files)
+        said.add(text, Place(f"{facts.label}{where}", files=facts.files))
+        is_marked = left == text or recall_mark(unit.entry_id) in left
+        return with_images(left if is_marked else with_recall(left, unit.entry_id), unit.message)
 
     def fill(
         self,
@@ -229,9 +272,14 @@ class TailEditor:
     def _edit(self, unit: Unit, content: Content, tier: int) -> tuple[ContextEditEntry, int] | None:
         """The edit that replaces `unit` with `content`, and its size.
 
-        None if it saves hardly anything, unless it removes outdated lines.
+        None if it saves hardly anything, unless it removes outdated lines, or thinking, whose
+        signature is larger than its text.
         """
-        is_needed = isinstance(content, str) and EDITED in content
+        message = unit.message
+        thinks = isinstance(message, AssistantMessage) and message.content != without_thinking(
+            message
+        )
+        is_needed = thinks or (isinstance(content, str) and EDITED in content)
         least = -inf if is_needed else _LEAST_SAVING_TOKENS
         edit, tokens = self._edits.make(unit, content, tier, least)
         return (edit, tokens) if edit is not None else None

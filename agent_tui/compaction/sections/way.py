@@ -20,14 +20,19 @@ from agent_tui.compaction.transcript import those_that_fit
 from agent_tui.omissions import IMAGE_MARK, SENTENCE_END, one_line
 from agent_tui.tokens import TokenCounter
 
-_EMPTY_ITEM = re.compile(r"\n\s*(?:\d+[.)]|[-*•])\s*\Z")
+_ITEM = r"[ \t]*(?:\d{1,3}[.)]|[-*•])"
+_EMPTY_ITEM = re.compile(rf"\n{_ITEM}\s*\Z")
+_MARK = re.compile(rf"{_ITEM}[ \t]+")
+_PARAGRAPH = re.compile(rf".*:[ \t]*\n+(?:{_ITEM}[ \t].+(?:\n+|\Z))+|.+")
+"""A line, with the list that it announces."""
 
 
 def first_sentence(text: str, max_chars: int) -> str:
     """The beginning of `text` up to the end of its first sentence."""
-    plain = text.strip()
-    line = plain.partition("\n")[0]
-    return one_line(SENTENCE_END.split(line, maxsplit=1)[0], max_chars)
+    line = text.strip().partition("\n")[0]
+    start = mark.end() if (mark := _MARK.match(line)) else 0
+    end = SENTENCE_END.search(line, start)
+    return one_line(line[: end.start() if end else None], max_chars)
 
 
 _TEXT_CHARS = (1_200, 300, 120)
@@ -155,7 +160,10 @@ def _own_words(text: str, level: int) -> str:
     if level and announces_only(plain):
         return ""
     if level == len(_TEXT_CHARS) - 1:
-        firsts = (first_sentence(line, room) for line in plain.split("\n"))
+        firsts = (
+            one_line(part, room) if "\n" in part.strip() else first_sentence(part, room)
+            for part in _PARAGRAPH.findall(plain)
+        )
         return next(
             (one for one in firsts if len(one.split()) >= _LEAST_WORDS and one[-1] != ":"), ""
         )

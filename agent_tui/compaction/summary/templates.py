@@ -119,7 +119,8 @@ a list.
 ## Progress
 
 ### Done
-- [x] finished work, with the files it touched and how it was checked
+- [x] finished work, with the files it touched and how it was checked; nothing of which a part is \
+still in Next Steps
 
 ### In Progress
 - [ ] what was in progress when this was written, and exactly where it stopped
@@ -137,11 +138,12 @@ branch, commit and uncommitted files only if nothing else in the context records
 
 ## Key Decisions
 - **decision**: why, and which other options were laid out
-- **rejected**: why, and whose objection it was
+- **rejected, refused or dropped**: what it did, why, and whose objection it was
+- **taken back**: what you or the user said before and say now, and why
 
 ## Errors and fixes
-- each failure that taught something, refusals too: the command or edit, the exact message, the \
-cause, what fixed it, what was tried in vain
+- each failure that taught something, refusals too: the command or edit itself, the whole exact \
+message, the cause as the message gives it, what fixed it, what was tried in vain; warnings too
 
 ## Mistakes so far
 - what was wrong in the work or in what you told the user, and whether it is put right
@@ -173,10 +175,10 @@ The goal, what is finished, and the current state of the work.
 - commands and calls whose outcome still matters, with that outcome
 
 ## ERRORS
-- exact error message: its cause and what was done about it, or that it is open
+- command and exact error message: its cause and what was done about it, or that it is open
 
 ## DECISIONS
-- what was decided, and why
+- what was decided, dropped or taken back, and why
 
 ## USER GUIDANCE
 - each rule, wish, correction or limit of the user that still holds, in a few of their words

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from agent_tui.compaction.ledger.files import normalise_path
 from agent_tui.compaction.sections.commands import without_folder
+from agent_tui.compaction.tiers.json_reply import read_fields
 from agent_tui.compaction.tiers.model import Unit
 from agent_tui.messages import ToolCall, ToolResultMessage
 from agent_tui.omissions import one_line, recall_mark
@@ -85,7 +86,7 @@ def outcome_line(output: Output) -> str:
 
 def telling_line(text: str) -> str:
     """The first line that mentions an error, else the first that is not empty."""
-    text = text[:_LOOKED_AT_CHARS]
+    text = (read_fields(text) or text)[:_LOOKED_AT_CHARS]
     lines = (line.strip() for line in text.split("\n"))
     first = next((line for line in lines if not _EMPTY_WORDS.match(line)), "")
     lowered = text.lower()

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import inf
 
 from pydantic import JsonValue
@@ -227,29 +227,45 @@ def without_long_texts(
     counter: TokenCounter,
     *,
     names: Collection[str] = (),
+    told: str = "",
 ) -> ToolCall:
     """`call` with every text over `max_tokens` in its arguments replaced by one line.
 
     Arguments still fit the tools' schemas: texts stay texts, objects keep their keys; a very long
     list keeps its first and last items. Texts are never cut inside, as models copy such texts into
-    files. With `names`, only texts in those arguments are replaced, at any depth.
+    files. With `names`, only texts in those arguments are replaced, at any depth. `told` precedes
+    each line.
     """
 
-    def shorten_value(value: JsonValue, name: str = "") -> JsonValue:
+    def shorten(value: JsonValue, name: str) -> JsonValue:
         match value:
             case str() if len(value) > max_tokens and (not names or name in names):
                 tokens = counter.count_text(value)
-                return left_out_mark(tokens, entry_id) if tokens > max_tokens else value
-            case list():
-                is_long = len(value) > _LONGEST_LIST
-                items = [*value[:_LIST_END], *value[-_LIST_END:]] if is_long else value
-                return [shorten_value(item) for item in items]
-            case dict():
-                return {key: shorten_value(item, key) for key, item in value.items()}
+                return told + left_out_mark(tokens, entry_id) if tokens > max_tokens else value
+            case list() if len(value) > _LONGEST_LIST:
+                return [*value[:_LIST_END], *value[-_LIST_END:]]
             case _:
                 return value
 
-    arguments = {key: shorten_value(value, key) for key, value in call.arguments.items()}
+    return replace_values(call, shorten)
+
+
+def replace_values(call: ToolCall, replace: Callable[[JsonValue, str], JsonValue]) -> ToolCall:
+    """`call` with each value in its arguments, at any depth, as `replace` makes it from its name.
+
+    What is in a list has no name.
+    """
+
+    def walk(value: JsonValue, name: str = "") -> JsonValue:
+        match replace(value, name):
+            case list(items):
+                return [walk(item) for item in items]
+            case dict(fields):
+                return {key: walk(item, key) for key, item in fields.items()}
+            case other:
+                return other
+
+    arguments = {key: walk(value, key) for key, value in call.arguments.items()}
     return call if arguments == call.arguments else call.model_copy(update={"arguments": arguments})
 
 

@@ -141,4 +141,17 @@ def _as_text(value: JsonValue) -> str:
         case list():
             return "\n".join(_as_text(part) for part in value)
         case _:
-            return json.dumps(value, ensure_ascii=False, indent=2)
+            return json.dumps(_without_signatures(value), ensure_ascii=False, indent=2)
+
+
+def _without_signatures(value: JsonValue) -> JsonValue:
+    """`value` with the size of each signature, which only the provider can read, in its place."""
+    match value:
+        case list():
+            return [_without_signatures(part) for part in value]
+        case {"type": "thinking", "signature": str() as signature}:
+            return {**value, "signature": f"({len(signature):,} characters)"}
+        case dict():
+            return {key: _without_signatures(part) for key, part in value.items()}
+        case _:
+            return value

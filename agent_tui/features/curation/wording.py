@@ -1,9 +1,9 @@
 """The words of the request that asks a model what it will need after the compaction."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
-from itertools import groupby
+from itertools import accumulate, groupby
 
 from agent_tui.compaction.curation.ask import Ask
 from agent_tui.compaction.curation.pieces import Piece
@@ -24,7 +24,10 @@ _EARLIER = (
 _SHORTENED = "shortened in your newest messages"
 
 _OUTLINES_PART = 3
-"""Of the list, one part in so many is for outlines."""
+"""Of the list, one part in so many is for outlines, the shortest first."""
+
+_LEAST_LISTED_TOKENS = 30
+"""A shorter call, failure, or text that nobody typed costs no less to keep than to tell."""
 
 
 def ask_text(ask: Ask) -> str:
@@ -89,22 +92,26 @@ def _list_lines(ask: Ask) -> Iterator[str]:
         if not ask.stays(piece)
     ]
     files = [piece for piece in offered if piece.kind == "file"]
+    known = {line.strip() for piece in files for line in piece.lines}
+    offered = [piece for piece in offered if not _adds_nothing(piece, known)]
     texts = [piece for piece in reversed(offered) if piece.kind != "file"]
     lines = [*_join_parts(files), *_fold(texts)]
     room = ask.budget.listed
-    outlines = room // _OUTLINES_PART
+    below = {at: f"  {'; '.join(t)}" for at, (_, of) in enumerate(lines) if (t := _titles(of))}
+    sizes = {at: ask.counter.count_text(text) + 1 for at, text in below.items()}
+    shortest, most = sorted(sizes, key=lambda at: sizes[at]), room // _OUTLINES_PART
+    fits = accumulate(sizes[at] for at in shortest)
+    outlined = {at for at, total in zip(shortest, fits, strict=True) if total <= most}
     listed: dict[int, list[str]] = {}
     for at in sorted(range(len(lines)), key=lambda at: _rank(lines[at][1])):
-        line, pieces = lines[at]
+        line = lines[at][0]
         room -= ask.counter.count_text(line) + 1
         if room < 0:
             break
         listed[at] = [line]
-        titles = [title for piece in pieces for title in piece.outline]
-        tokens = ask.counter.count_text(below := f"  {'; '.join(titles)}") + 1
-        if titles and tokens <= min(room, outlines):
-            room, outlines = room - tokens, outlines - tokens
-            listed[at].append(below)
+        if at in outlined and sizes[at] <= room:
+            room -= sizes[at]
+            listed[at].append(below[at])
     for at in sorted(listed):
         yield from listed[at]
     if missing := len(offered) - sum(len(lines[at][1]) for at in listed):
@@ -114,6 +121,18 @@ def _list_lines(ask: Ask) -> Iterator[str]:
         f"#{p.number} {p.label}{p.span}{p.remark and f', {p.remark}'}" for p in stay if ask.stays(p)
     ]:
         yield f"(Not offered, as they stay whole in your newest messages: {'; '.join(named)}.)"
+
+
+def _adds_nothing(piece: Piece, known: Set[str]) -> bool:
+    """Whether `piece` is too short to be worth its tags, or a call whose lines all are `known`."""
+    if piece.kind == "call" and piece.remark and {*map(str.strip, piece.lines)} <= known:
+        return True
+    is_brief = piece.tokens < _LEAST_LISTED_TOKENS and not piece.is_answered
+    return is_brief and (piece.kind in ("call", "said") or "failed" in piece.remark.split(", "))
+
+
+def _titles(pieces: Sequence[Piece]) -> list[str]:
+    return [title for piece in pieces for title in piece.outline]
 
 
 def _rank(pieces: Sequence[Piece]) -> int:
@@ -204,9 +223,9 @@ tool finds it again. Answer in two parts.
 First, notes of at most {notes}, written for yourself as if you remembered nothing. Say what \
 quoting cannot: above all the reasons, and every failure that taught something, old ones too. \
 Copy paths, names, numbers, commands and error messages exactly. Do not cite numbers of the list \
-(#12): they mean nothing afterwards. Name functions and headings rather than lines, as the texts \
-that you keep have no line numbers. The user's messages stay: say what of them still holds. A \
-heading with nothing below it may be left out.
+(#12): they mean nothing afterwards, and are not those of issues or pull requests. Name functions \
+and headings rather than lines, as the texts that you keep have no line numbers. The user's \
+messages stay: say what of them still holds. A heading with nothing below it may be left out.
 
 <notes>
 {form}

@@ -254,14 +254,17 @@ def test_an_output_that_names_files_edited_since_says_so(counter: TokenCounter) 
     talk.tool("bash", {"command": "grep -rn value b"}, hits.replace("a.py", "b.py"))
     talk.tool("bash", {"command": "bd show 1"}, "Please look at a.py: " + "it is wrong. " * 20)
     talk.tool("bash", {"command": "grep -n 5 a.py"}, "a.py:5:value_5 = 5\n" * 3)
+    below = "\n--\n".join(f"{n}-value_{n} = {n}\n{n + 1}:value_{n + 1} = {n + 1}" for n in (3, 8))
+    talk.tool("grep", {"pattern": "value"}, f"b.py\n1:x\n\na.py\n{below}\n\nc.py\n1:x")
+    talk.tool("grep", {"pattern": "value"}, f"b.py\n{below}\n\na.py\n5:value_5 = 5")
     talk.tool("read", {"path": "a.py"}, numbered(LINES))
     made: JsonObject = {"oldText": "value_9 = 9", "newText": "value_9 = 10"}
     talk.tool("edit", {"path": "a.py", "edits": [made]}, "Edited.")
     talk.tool("bash", {"command": "mypy"}, "a.py:9: error: that is wrong\n" * 3)
     _, *pieces = pieces_of(talk, counter)
-    assert [piece.is_outdated for piece in pieces] == [True, False, False, False, False]
+    assert [at for at, piece in enumerate(pieces) if piece.is_outdated] == [0, 4]
     text = kept(talk, counter, *map(Pick, pieces)).text
-    assert text.count("files have changed since, and their line numbers") == 1
+    assert text.count("files have changed since, and their line numbers") == 2
 
 
 def test_lines_of_a_file_stand_as_they_are_now(talk: Talk, counter: TokenCounter) -> None:
@@ -631,3 +634,29 @@ def test_a_part_that_ends_inside_a_function_says_so(
     assert ("\n[... the block goes on]\n</excerpt>" in block.text) is goes_on
     (again,) = earlier_pieces(block.text, counter)
     assert again.lines == piece.lines[:last]
+
+
+def test_a_part_that_ends_with_a_method_says_nothing_of_the_next(counter: TokenCounter) -> None:
+    method = [f"        value_{number} = {number}" for number in range(9)]
+    talk = Talk()
+    talk.user("Please mend it.")
+    lines = ["class One:", "    def one(self):", *method, "", "    def two(self):", *method, "x"]
+    talk.tool("read", {"path": "a.py"}, numbered(lines))
+    (piece,) = pieces_of(talk, counter)
+    for last, goes_on in ((11, False), (12, False), (8, True)):
+        text = kept(talk, counter, Pick(piece, ((1, last),))).text
+        assert ("[... the block goes on]" in text) is goes_on, last
+
+
+def test_an_excerpt_that_begins_inside_of_a_block_names_its_beginning(
+    counter: TokenCounter,
+) -> None:
+    talk = Talk()
+    talk.user("Mend it.")
+    code = ['def run(path: "str"):', *(f"    step_{number}()" for number in range(30)), "", "x = 1"]
+    talk.tool("read", {"path": "src/a.py"}, numbered(code))
+    (piece,) = (piece for piece in pieces_of(talk, counter) if piece.path == "src/a.py")
+    block = kept(talk, counter, Pick(piece, ((10, 14),))).text
+    assert 'lines="10-14" in="def run(path: &quot;str&quot;):" state=' in block
+    assert [again.lines for again in earlier_pieces(block, counter)] == [tuple(code[9:14])]
+    assert " in=" not in kept(talk, counter, Pick(piece, ((1, 14),))).text

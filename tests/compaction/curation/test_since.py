@@ -64,6 +64,10 @@ def older(choice: KeepChoice, talk: Talk) -> str:
 def test_messages_that_are_older_than_the_notes_are_told(talk: Talk) -> None:
     choice = KeepChoice(NOTES, (), ModelRef("scripted/one"), talk.path[-1].id)
     assert "\nAll of them are older than the notes" in older(choice, talk)
+    talk.user("Now the lexer.")
+    asked = replace(choice, through=talk.path[-1].id)
+    assert "\nThose up to `$ ls` are older" in older(choice, talk)
+    assert "\nThose up to `$ ls` are older" in older(asked, talk)
     talk.tool("bash", {"command": "make"}, "")
     assert "\nThose up to `$ ls` are older" in older(choice, talk)
     begun = replace(choice, through=talk.path[0].id)

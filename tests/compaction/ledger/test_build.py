@@ -7,7 +7,15 @@ from agent_tui.compaction.ledger.build import (
     entries_to_record,
 )
 from agent_tui.compaction.sections.history import MAX_RECORDED_CHARS
-from agent_tui.messages import BashExecutionMessage, FileTouches, Todo, ToolCall, UserMessage
+from agent_tui.messages import (
+    BashExecutionMessage,
+    FileTouches,
+    JsonObject,
+    Todo,
+    ToolCall,
+    ToolDetails,
+    UserMessage,
+)
 from agent_tui.sessions.entries import Carryover, CompactionDetails, Entry, Ledger
 from tests.support.rows import each_row
 from tests.support.talk import Talk
@@ -273,3 +281,32 @@ def test_rules_come_from_what_was_typed_and_not_from_pastes() -> None:
     text = f"{typed[0]}\n{pasted}\n{typed[1]}\n{pasted}"
     talk.message(lambda ms: UserMessage(content=text, typed=typed, timestamp=ms))
     assert ledger(talk.path).pinned == (typed[1],)
+
+
+def refuse(talk: Talk, path: str, words: str) -> None:
+    details = ToolDetails(ending="declined", user_words=words)
+    call: JsonObject = {"path": path, "old": "a", "new": "b"}
+    talk.tool("edit", call, "Refused.", is_error=True, details=details)
+
+
+@each_row(
+    ("first", "later", "pinned"),
+    [
+        ("I would prefer a map here.", ("a.py", "just define it in place"), False),
+        ("I would prefer a map here.", ("b.py", "just define it in place"), True),
+        ("I would prefer a map here.", None, True),
+        ("Never use a map here.", ("a.py", "just define it in place"), True),
+    ],
+)
+def test_a_preference_about_a_change_is_no_rule_once_more_is_said_about_its_file(
+    first: str, later: tuple[str, str] | None, pinned: bool
+) -> None:
+    talk = Talk()
+    talk.user("Please fix it.")
+    refuse(talk, "a.py", first)
+    earlier = ledger(talk.path)
+    assert any(first in rule for rule in earlier.pinned)
+    if later is not None:
+        refuse(talk, *later)
+    for previous in (None, earlier):
+        assert any(first in rule for rule in ledger(talk.path, previous).pinned) is pinned

@@ -37,6 +37,7 @@ from agent_tui.sessions.replay.notes import continue_entry, stop_entry
 from agent_tui.tokens import TokenCounter
 from tests.compaction.compacting import request_for
 from tests.compaction.sections.scene import FOLDERS, begun, numbered, run
+from tests.support.rows import each_row
 from tests.support.talk import Talk
 
 ISSUE = "The parser drops the last token of a line. " * 4
@@ -175,6 +176,19 @@ def test_what_stays_in_the_context_is_not_said_twice(counter: TokenCounter) -> N
     assert found["pinned-constraints"] == f"- {RULE}"
 
 
+def test_a_preference_in_the_messages_below_is_not_pinned_without_what_came_after_it(
+    counter: TokenCounter,
+) -> None:
+    talk = Talk()
+    for text in ("I prefer a map here.", "Never use a map there.", "Fine, define it in place."):
+        talk.user(text)
+        talk.reply("Done.")
+    record = record_of(talk.path)
+    kept = frozenset(entry.id for entry in talk.entries)
+    found = blocks(make_sections(record, 10_000, counter, kept=kept).before_prose)
+    assert found["pinned-constraints"] == "- Never use a map there."
+
+
 def test_messages_below_the_summary_that_notes_cite_are_named_by_their_numbers(
     counter: TokenCounter,
 ) -> None:
@@ -287,6 +301,30 @@ def test_files_changed_since_the_last_commit_are_named(counter: TokenCounter) ->
     edit(talk, "src/b.py", "x", "y")
     state = blocks(text_of(made(record_of(talk.path), 8_000, counter)))["work-state"]
     assert "- edited since the last commit, as of the log: src/b.py" in state.split("\n")
+
+
+@each_row(
+    ("command", "is_all"),
+    [
+        ("pytest -q", True),
+        ("cat src/b.py; git status; rm src/z.py", True),
+        ("git push && gh pr view 1", True),
+        ("npm install left-pad", False),
+        ("python make_tables.py", False),
+    ],
+)
+def test_files_that_a_command_may_have_changed_are_not_counted_out(
+    counter: TokenCounter, command: str, is_all: bool
+) -> None:
+    talk = work()
+    run(talk, "python make_tables.py")
+    run(talk, "git commit -am one", "[main 1234567] one")
+    edit(talk, "src/b.py", "x", "y")
+    run(talk, command, "done")
+    state = blocks(text_of(made(record_of(talk.path), 8_000, counter)))["work-state"]
+    (line,) = (one for one in state.split("\n") if "since the last commit" in one)
+    assert ("at least " not in line) is is_all
+    assert "src/b.py" in line
 
 
 def test_in_a_small_context_a_task_keeps_its_end(counter: TokenCounter) -> None:

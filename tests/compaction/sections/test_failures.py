@@ -13,6 +13,7 @@ from agent_tui.compaction.sections.failures import (
     has_failed,
     open_errors,
 )
+from agent_tui.compaction.sections.file_states import FileReader
 from agent_tui.compaction.sections.history import Done, HistoryEvent, read_history
 from agent_tui.messages import FileTouches, Job, JsonObject, ToolDetails
 from agent_tui.sessions.entries import Failure
@@ -111,6 +112,16 @@ def test_an_exit_code_alone_is_an_error_only_where_the_output_speaks_of_one() ->
     assert open_errors(read_history(talk.path)) == ("$ make b => error: it broke",)
 
 
+def test_the_exit_code_of_a_filter_after_tests_that_passed_is_no_failure() -> None:
+    talk = begun()
+    warned = "CacheWarning: cache could not write: [Errno 30] Read-only file system"
+    command = "pytest -q 2>&1 | tail -9; git log | grep Version"
+    run(talk, command, f"lib/a.py:475: {warned}\n25 passed, 1 warning in 3.87s", 1)
+    assert failures(talk) == ()
+    run(talk, command, "error: no disk\nFAILED a.py::test_a\n1 failed, 24 passed in 3.87s", 1)
+    assert len(failures(talk)) == 1
+
+
 def test_what_the_person_refused_or_stopped_is_no_error() -> None:
     assert open_errors(ran(("pytest", "Aborted.", 130), ("make", "The person said no.", 1))) == ()
 
@@ -146,7 +157,8 @@ def test_only_the_newest_dozen_is_kept() -> None:
 
 
 def failures(talk: Talk, *earlier: Failure) -> tuple[Failure, ...]:
-    return FailureReader(FOLDERS, earlier).read(read_history(talk.path))
+    events = read_history(talk.path)
+    return FailureReader(FOLDERS, earlier).read(events, FileReader(FOLDERS).read(events))
 
 
 def told(talk: Talk, counter: TokenCounter, notes: str = "", room: int = 2_000) -> list[str]:
@@ -189,6 +201,51 @@ def test_what_failed_is_told_with_its_lines_and_what_was_done_until_it_passed(
     ]
 
 
+NEXT = "/project/src/a.py"
+
+
+@each_row(
+    ("after", "left"),
+    [
+        ((), "edit a.py: `x = 1` -> `x = 2 ⏎ y = 3`"),
+        ((("x = 2\ny = 3", "x = 1\ny = 3"),), "edit a.py: nothing -> `y = 3`"),
+        ((("x = 2\ny = 3", "x = 9"),), None),
+        ((("x = 2\ny = 3", "x = 1"),), None),
+        (("git checkout src/a.py",), None),
+        (("git stash",), None),
+        (("git commit -am x", "git reset --hard"), "edit a.py: `x = 1` -> `x = 2 ⏎ y = 3`"),
+        (("git commit -am x", "git reset --hard HEAD~1"), None),
+        (("git commit -am x", "git pull --rebase"), "edit a.py: `x = 1` -> `x = 2 ⏎ y = 3`"),
+        (("git checkout src/b.py",), "edit a.py: `x = 1` -> `x = 2 ⏎ y = 3`"),
+    ],
+)
+def test_what_cured_a_failure_is_told_as_far_as_it_still_stands(
+    after: Sequence[Any], left: str | None
+) -> None:
+    talk = begun()
+    run(talk, "pytest a.py", BAD, 1)
+    change(talk, NEXT, "x = 1", "x = 2\ny = 3")
+    talk.tool("edit", {"path": NEXT, "old": "z", "new": "w"}, "No.", is_error=True)
+    run(talk, "pytest a.py", "1 passed")
+    for step in after:
+        if isinstance(step, str):
+            run(talk, step, "[main 1234567] x" if "commit" in step else "done")
+        else:
+            change(talk, NEXT, *step)
+    first = failures(talk)[0]
+    assert (first.ending, first.steps) == ("passed", (left,) if left else ())
+
+
+def test_a_command_whose_change_git_threw_away_cured_nothing() -> None:
+    talk = begun()
+    run(talk, "pytest a.py", BAD, 1)
+    run(talk, "sed -i s/1/2/ src/a.py")
+    run(talk, "pytest a.py", "1 passed")
+    assert failures(talk)[0].steps == ("$ sed -i s/1/2/ src/a.py",)
+    run(talk, "git restore .")
+    assert failures(talk)[0].steps == ()
+
+
 def test_the_same_failure_again_is_told_once_with_its_count(counter: TokenCounter) -> None:
     talk = begun()
     for number in range(3):
@@ -229,11 +286,38 @@ def test_tests_that_a_pipe_lets_end_well_failed_if_their_count_says_so() -> None
     assert open_errors(ran(("pytest | tail -1", "0 failed, 3 passed", 0))) == ()
 
 
-def test_a_success_with_other_options_is_told_as_it_was_run(counter: TokenCounter) -> None:
+@each_row(
+    ("failed", "later", "clause"),
+    [
+        (
+            "lint run -D ./a",
+            "git diff > x && lint run ./a",
+            "passed later with other options: `lint run ./a`",
+        ),
+        ("lint run ./a", "make && lint run ./a 2>&1 | head", "passed later"),
+        ("pytest a.py", "uv run pytest a.py", "passed later as `uv run pytest a.py`"),
+        ("pytest -k one a.py", "pytest a.py", "passed later with other options: `pytest a.py`"),
+        ("go test ./a", "go test ./... && go vet ./a", "passed later within `go test ./...`"),
+        ("pytest tests/a.py", "pytest tests", "passed later within `pytest tests`"),
+        ("go test ./a", "mise run test", "not run again, but `mise run test` passed since"),
+        ("make check", "cargo check", "not run again, but `cargo check` passed since"),
+    ],
+)
+def test_only_the_same_program_on_the_target_passed_later(
+    counter: TokenCounter, failed: str, later: str, clause: str
+) -> None:
     talk = begun()
-    run(talk, "lint run --disable-all ./a", "Error: unknown flag: --disable-all", 3)
-    run(talk, "lint run ./a", "0 issues.")
-    assert "passed later as `lint run ./a` [" in told(talk, counter)[0]
+    run(talk, failed, "Error: unknown flag: -D", 3)
+    run(talk, later, "0 issues.")
+    assert f"$ {failed}: {clause} [recall" in told(talk, counter)[0]
+
+
+def test_what_an_earlier_version_passed_on_passed_later(counter: TokenCounter) -> None:
+    for later in ("", "$ make -j"):
+        old = Failure(label="$ make", lines=("error: x",), ending="passed", later=later)
+        found = failures(begun(), old)
+        lines = failures_that_fit(found, notes="", elsewhere="", room_tokens=99, counter=counter)
+        assert lines[0] == "- $ make: passed later"
 
 
 def test_a_success_that_a_filter_hides_ends_no_other_failure(counter: TokenCounter) -> None:
@@ -261,12 +345,74 @@ def test_failed_tests_that_pass_in_a_narrower_run_are_told_so(counter: TokenCoun
     assert ": passed later" in told(talk, counter)[0]
 
 
-def test_a_failure_of_a_file_that_is_gone_is_dropped() -> None:
+def test_a_failure_of_a_file_that_the_session_made_and_removed_is_dropped() -> None:
     talk = begun()
+    change(talk, "/project/src/a.ts", "1", "2")
     run(talk, "tsc", "src/a.ts(1,2): error TS2305: no member 'x'", 1)
     run(talk, "lint src", "src/b.ts:1:2: error: src/a.ts exports nothing", 1)
     run(talk, "rm src/a.ts")
     assert [one.label for one in failures(talk)] == ["$ lint src"]
+
+
+LOCKED = """\
+Rebasing (3/4) error: Unable to create '/project/.git/index.lock': File exists.
+
+Another git process seems to be running in this repository, e.g.
+an editor opened by 'git commit'. Please make sure all processes
+are terminated then try again.
+
+hint: Could not execute the todo command"""
+
+
+def test_a_file_in_the_way_that_was_removed_settles_the_failure(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "git fetch && git rebase origin/main", LOCKED, 1)
+    run(talk, "rm -f .git/index.lock && git rebase --continue", "Successfully rebased")
+    (failure,) = failures(talk)
+    assert told(talk, counter) == [
+        "- $ git fetch && git rebase origin/main: index.lock was removed since "
+        f"[recall {failure.entry_id}]",
+        *(f"  {line}" for line in LOCKED.split("\n") if line),
+        "  tried: $ rm -f .git/index.lock && git rebase --continue",
+    ]
+    notes = "- `git rebase`: Unable to create '/project/.git/index.lock': File exists"
+    assert f"  {LOCKED.split(chr(10))[2]}" in brief(talk, counter, notes)
+
+
+SKIPPED = """\
+warning: skipped previously applied commit d4616fe
+warning: skipped previously applied commit 1aea860
+hint: use --reapply-cherry-picks to include skipped commits
+Successfully rebased and updated refs/heads/fix."""
+
+
+def test_the_warnings_of_a_success_are_told_until_it_runs_without(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "git fetch origin main && git rebase origin/main", SKIPPED)
+    (found,) = failures(talk)
+    warned = [
+        f"- $ git fetch origin main && git rebase origin/main: passed, but warned "
+        f"[recall {found.entry_id}]",
+        *(f"  {line}" for line in SKIPPED.split("\n")[:2]),
+    ]
+    assert told(talk, counter) == warned == brief(talk, counter)
+    assert open_errors(read_history(talk.path)) == ()
+    run(talk, "pytest", "warning: no tests to run\n1 passed")
+    run(talk, "cat notes", "warning: wet paint")
+    assert told(talk, counter) == warned
+    run(talk, "git fetch origin main && git rebase origin/main", "Successfully rebased")
+    assert told(talk, counter) == []
+
+
+def test_a_failure_whose_files_are_committed_since_is_settled(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "lint run a.py", "a.py:1:2: permission denied: x", 126)
+    change(talk, "/project/a.py", "1", "2")
+    assert "not tried again since a.py changed" in told(talk, counter)[0]
+    run(talk, "git commit -am x", "[main 1234567] x\n 1 file changed")
+    assert "were changed and committed since" in told(talk, counter)[0]
+    change(talk, "/project/a.py", "2", "3")
+    assert "not tried again since a.py changed" in told(talk, counter)[0]
 
 
 def test_what_is_over_has_only_the_lines_that_name_the_error(counter: TokenCounter) -> None:
@@ -312,6 +458,33 @@ def test_refusals_are_told_and_the_users_words_stand_among_the_users_messages(
         "  Denied by a rule.",
     ]
     assert open_errors(read_history(talk.path)) == ()
+
+
+@pytest.mark.parametrize("words", ["", "Should it not be the default?"])
+def test_a_refused_change_says_what_only_it_would_have_written(
+    counter: TokenCounter, words: str
+) -> None:
+    talk = begun()
+    refused = ToolDetails(ending="declined", user_words=words)
+    text = "-n, --dry-run\ndry_run = False\nprint(1)"
+    write: JsonObject = {"path": "/project/a.py", "content": text}
+    edit: JsonObject = {"path": "/project/b.py", "old": "x = 1", "new": "x = 1\nyy = 2"}
+    talk.tool("write", write, "No.", is_error=True, details=refused)
+    talk.tool("edit", edit, "No.", is_error=True, details=refused)
+    first, second = (one.entry_id for one in failures(talk))
+    only = "-n, --dry-run ⏎ dry_run = False"
+    assert told(talk, counter) == [
+        f"- edit b.py: refused by the user [recall {second}]",
+        "  would have written: yy = 2",
+        f"- write a.py: refused by the user [recall {first}]",
+        f"  would have written: {only} ⏎ print(1)",
+    ]
+    talk.tool("write", {**write, "content": "--apply\nprint(1)"}, "Written.")
+    talk.tool("edit", edit, "Edited.")
+    assert [one.lines for one in failures(talk)] == [
+        (f"would have written: {only}",),
+        ("written later",),
+    ]
 
 
 def test_what_the_notes_name_is_not_told_again(counter: TokenCounter) -> None:
@@ -361,6 +534,25 @@ def test_what_the_notes_name_is_not_told_again(counter: TokenCounter) -> None:
         ("npm run lint", "a.js:5: unused\n1 issues:\nerror: failed", "- lint: 0 issues", False),
         ("git push", "fatal: the remote has other work", "- push: the remote has other work", True),
         (
+            "deploy",
+            "error: not permitted: the plan is open: you can only read. Describe what you would do",
+            "- changes: `not permitted: the plan is open: you can only read.`",
+            True,
+        ),
+        (
+            "deploy",
+            "error: not permitted: the plan is open: you can only read. Describe what you would do",
+            "- while the plan is open: you can only read, it says",
+            True,
+        ),
+        (
+            "deploy",
+            "CacheWarning: cache could not write path /a/b: [Errno 30] Read-only file system",
+            "- `CacheWarning ... Read-only file system` came from the plan",
+            True,
+        ),
+        ("deploy", "error: the disk that holds all parts is full", "- `the parts` are full", False),
+        (
             "python -m pytest tests/unit/test_parser.py -q -x --lf",
             "E   TypeError: None is not a number",
             "- `python -m pytest tests/unit/test_parser.py -q -x --lf` failed on a missing key",
@@ -374,6 +566,17 @@ def test_notes_name_a_failure_in_their_own_words(
     talk = begun()
     run(talk, command, error, 1)
     assert (told(talk, counter, f"## Errors and fixes\n{notes}") == []) is is_named
+
+
+def test_text_for_people_that_was_written_last_cured_no_failure(counter: TokenCounter) -> None:
+    talk = begun()
+    run(talk, "pytest", "usage: unknown option", 2)
+    change(talk, "main.py", "a = 1", "option = 1")
+    for path in ("README.md", "CHANGELOG"):
+        change(talk, path, "Old", f"In {path}: an option")
+    run(talk, "pytest", "3 passed", 0)
+    steps = [line for line in told(talk, counter) if "until then" in line]
+    assert steps == ["  until then: edit main.py: `a = 1` -> `option = 1`"]
 
 
 def test_open_and_repeated_failures_of_commands_have_priority(counter: TokenCounter) -> None:

@@ -1,6 +1,7 @@
 """Files stand as they are now, whatever was done to them since they were seen."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -514,6 +515,24 @@ def test_a_file_too_large_to_stand_whole_is_shown_by_its_edited_places(
     assert not shown.is_whole
 
 
+def test_an_edited_function_is_shown_whole_or_with_the_line_that_it_begins_with(
+    counter: TokenCounter,
+) -> None:
+    functions = [
+        [f"def run_{n}(path: str) -> int:", *(f"    {n} + {line}" for line in range(30))]
+        for n in range(60)
+    ]
+    text = "\n".join(line for function in functions for line in function)
+    calls = [("read", {"path": "a.py"}, numbered(text.split("\n"))), edit("    7 + 20", "    8")]
+    (shown,) = choose_files([file_after(*calls)], 1_600, counter, None)
+    assert "\n".join([*functions[7][:21], "    8", *functions[7][22:]]) in shown.text
+    (shown,) = choose_files([file_after(*calls)], 200, counter, None)
+    assert "\n    8" in shown.text
+    assert re.search(
+        r"^@@ line 2\d\d, in def run_7\(path: str\) -> int:$", shown.text, re.MULTILINE
+    )
+
+
 def test_where_there_is_less_room_fewer_lines_are_around_the_edited_place(
     counter: TokenCounter,
 ) -> None:
@@ -723,6 +742,41 @@ def test_a_file_is_in_doubt_only_after_a_command_that_is_known_to_write_it(
     assert not seen.doubt
 
 
+def commit_of(commit: str) -> Call:
+    return ("bash", {"command": "git commit -qam x"}, f"[main {commit}] x")
+
+
+PART: Call = ("read", {"path": "a.py", "offset": 5, "limit": 3}, numbered(LINES[4:7], 5))
+SED: Call = ("bash", {"command": "sed -i s/7/x/ a.py"}, "")
+
+
+@each_row(
+    ("calls", "note"),
+    [
+        ((PART, SED), "perhaps older than this change: sed -i s/7/x/ a.py"),
+        ((PART, SED, PART), ""),
+        ((READ, SED, PART), "perhaps older than this change: sed -i s/7/x/ a.py"),
+        (
+            (
+                PART,
+                SED,
+                ("read", {"path": "a.py", "offset": 4}, numbered(["line x", *LINES[4:9]], 4)),
+            ),
+            "",
+        ),
+        ((PART, SED, ("bash", {"command": "git reset --hard"}, "HEAD is now at 1")), ""),
+        (
+            (PART, SED, commit_of("1a2b3c4"), ("bash", {"command": "git reset --hard @~1"}, "")),
+            "perhaps changed since, by $ git reset --hard @~1",
+        ),
+    ],
+)
+def test_a_file_is_in_doubt_until_its_lines_are_seen_or_the_change_is_thrown_away(
+    calls: Sequence[Call], note: str
+) -> None:
+    assert file_after(*calls).doubt == note
+
+
 def test_a_file_that_reads_differently_on_the_disk_is_shown(counter: TokenCounter) -> None:
     view: Call = ("read", {"path": "package.json"}, numbered(["{", "}"]))
     file = file_after(view, bash("npm install left-pad"))
@@ -731,10 +785,6 @@ def test_a_file_that_reads_differently_on_the_disk_is_shown(counter: TokenCounte
     assert choose_files([file_after(view)], 1_000, counter, lambda _: "{\n}\n") == []
     cut: Call = ("read", {"path": "a.json"}, numbered(["x" * 600 + "…", "}"]))
     assert choose_files([file_after(cut)], 1_000, counter, lambda _: "x" * 900 + "\n}\n") == []
-
-
-def commit_of(commit: str) -> Call:
-    return ("bash", {"command": "git commit -qam x"}, f"[main {commit}] x")
 
 
 def test_what_another_agent_adds_for_the_model_is_no_part_of_the_file() -> None:

@@ -9,7 +9,7 @@ from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
-from agent_tui.messages import AssistantMessage, ToolCall
+from agent_tui.messages import AssistantMessage, JsonObject, ToolCall, ToolDetails
 from agent_tui.sessions.context import build_context
 from agent_tui.tokens import TokenCounter
 from tests.compaction.sections.scene import FOLDERS, begun, numbered
@@ -37,6 +37,15 @@ def bash(command: str, output: str = "", *, exit_code: int = 0) -> Callable[[Tal
 
 def again(talk: Talk) -> None:
     edit(talk, 8)
+
+
+def refuse(talk: Talk, text: str = "refused = 1") -> None:
+    change: JsonObject = {"path": "src/a.py", "old": "", "new": text}
+    talk.tool("edit", change, "No.", is_error=True, details=ToolDetails(ending="declined"))
+
+
+def refuse_it(talk: Talk) -> None:
+    refuse(talk, "other_7 = 1")
 
 
 SHOWN = bash("cat src/a.py", "\n".join(LINES))
@@ -83,6 +92,8 @@ def calls_left(talk: Talk, counter: TokenCounter) -> list[str]:
         ((read, read, SHOWN), ["src/a.py", "cat src/a.py"]),
         ((edit, again), ["other_8 = 1"]),
         ((edit, create, again), ["b = 1", "other_8 = 1"]),
+        ((refuse, edit, again, again), ["refused = 1", "other_7 = 1", "other_8 = 1"]),
+        ((refuse_it, edit, again, again), ["other_7 = 1", "other_8 = 1"]),
         ((edit, create, COMMIT, again), ["git commit -qam x", "other_8 = 1"]),
         ((edit, COMMIT), ["other_7 = 1", "git commit -qam x"]),
         ((TESTED, TESTED), ["mix test"]),
@@ -140,7 +151,7 @@ def test_what_was_shown_before_the_newest_commit_takes_a_line(counter: TokenCoun
     talk = begun()
     bash("grep -rn part src", "\n".join(f"src/a.py:{n}:part_{n}" for n in range(60)))(talk)
     bash("ls src", "a.py")(talk)
-    talk.tool("read", {"path": "src/c.py"}, numbered(LINES))
+    talk.tool("read", {"path": "src/c.py"}, numbered([f"other_{n} = {n}" for n in range(40)]))
     talk.reply("Done.")
     *_, edit = left_out(talk, counter).edits.values()
     assert str(edit.replacement).startswith("src/a.py:\n0:part_0\n1:part_1\n")

@@ -1,5 +1,7 @@
 """Where the work stands: steps of the plan, items, branch, commits and tests, as they are last."""
 
+from collections.abc import Sequence
+
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.state import (
     StateReader,
@@ -159,6 +161,65 @@ def test_commits_before_a_rebase_say_so_once_and_later_ones_do_not() -> None:
 
 
 @each_row(
+    ("steps", "is_marked"),
+    [
+        ((("git rebase main", "Successfully rebased and updated refs/heads/fix."),), True),
+        ((("git rebase main", "Current branch fix is up to date."),), False),
+        (
+            (
+                ("git checkout -b next", "Switched to a new branch 'next'"),
+                ("git rebase fix", "Successfully rebased and updated refs/heads/next."),
+            ),
+            False,
+        ),
+        (
+            (
+                ("git checkout next", "Switched to branch 'next'"),
+                ("git pull --rebase", "Successfully rebased"),
+            ),
+            False,
+        ),
+        (
+            (
+                ("git rebase main", "Successfully rebased and updated refs/heads/fix."),
+                ("git log --oneline main", "2222222 Merge\n1111111 One"),
+            ),
+            False,
+        ),
+        (
+            (
+                ("git rebase main", "Successfully rebased and updated refs/heads/fix."),
+                ("git merge-base HEAD main", "1111111" + "0" * 33),
+            ),
+            False,
+        ),
+        (
+            (
+                ("git rebase main", "Successfully rebased and updated refs/heads/fix."),
+                ("git branch --contains 1111111", "* fix\n  main"),
+            ),
+            False,
+        ),
+        (
+            (
+                ("git rebase main", "Successfully rebased and updated refs/heads/fix."),
+                ("git reflog", "1111111 HEAD@{3}: commit: One"),
+                ("git branch --contains 1111111", ""),
+                ("git show 1111111", "commit 1111111" + "0" * 33),
+            ),
+            True,
+        ),
+    ],
+)
+def test_only_what_the_log_shows_to_be_rewritten_is_marked(
+    steps: Sequence[tuple[str, str]], is_marked: bool
+) -> None:
+    made = ("git commit -m one", "[fix 1111111] One", 0)
+    state = state_of(made, *((command, text, 0) for command, text in steps))
+    assert state.commits == {"1111111": f"One{' (before a later rebase)' * is_marked}"}
+
+
+@each_row(
     ("command", "left"),
     [
         ("git reset --hard HEAD~1 && git log --oneline -2", ["1111111"]),
@@ -286,9 +347,9 @@ def test_the_three_checks_run_last_are_told() -> None:
         ('git commit -m "make sure that they test it"', "[main 1234567] Test", 0),
     )
     assert check_lines(state) == [
-        "- `cargo test` -> test result: ok.",
-        "- `tox` -> OK",
         "- `mise run lint 2>&1 | tail` -> 0 issues.",
+        "- `tox` -> OK",
+        "- `cargo test` -> test result: ok.",
     ]
 
 
@@ -320,8 +381,8 @@ def test_a_failed_check_is_not_told_once_a_command_with_more_in_it_passed() -> N
         "- `npm run lint && npm test` -> 9 passed"
     ]
     assert check_lines(state_of(failed, ("npm run lint && npm test", "1 failed", 1))) == [
-        "- `npm run lint` -> exit 1 1 issues",
         "- `npm run lint && npm test` -> exit 1 1 failed",
+        "- `npm run lint` -> exit 1 1 issues",
     ]
 
 

@@ -1,5 +1,7 @@
 """The newest messages stay as they are; what stands elsewhere takes a line."""
 
+import json
+
 import pytest
 from pydantic import JsonValue
 
@@ -10,7 +12,13 @@ from agent_tui.compaction.sections.history import read_history
 from agent_tui.compaction.sections.tail import Tail, TailEditor
 from agent_tui.compaction.tiers.units import read_units
 from agent_tui.config import CompactionSettings
-from agent_tui.messages import AssistantMessage, JsonObject, ThinkingContent, ToolCall
+from agent_tui.messages import (
+    AssistantMessage,
+    JsonObject,
+    ThinkingContent,
+    ToolCall,
+    ToolDetails,
+)
 from agent_tui.omissions import marks_in
 from agent_tui.sessions.context import build_context
 from agent_tui.sessions.entries import Entry, MessageEntry
@@ -157,6 +165,45 @@ def test_what_a_call_wrote_is_one_line_once_it_is_committed_or_written_over(
     assert not maker.lines_for_what_stands_elsewhere(live, {}, PLENTY).edits
 
 
+@each_row(
+    ("tool", "name", "later", "told"),
+    [
+        ("edit", "new", "x = 1", "dry_run = False ⏎ value_0 = 0 ⏎ value_1 = 1"),
+        ("write", "content", "x = 1", "dry_run = False ⏎ value_0 = 0 ⏎ value_1 = 1"),
+        ("edit", "new", WRITTEN, "dry_run = False [... "),
+        ("write", "content", WRITTEN, "dry_run = False [... "),
+        (
+            "write",
+            "content",
+            f"dry_run = False\n{WRITTEN}",
+            "(written later) [... ",
+        ),
+    ],
+)
+@pytest.mark.parametrize("details", [ToolDetails(ending="declined"), ToolDetails()])
+def test_what_a_refused_change_would_have_written_takes_a_line(
+    counter: TokenCounter,
+    tool: str,
+    name: str,
+    later: str,
+    told: str,
+    details: ToolDetails,
+) -> None:
+    talk = begun()
+    old = "\n".join(f"old_{number} = {number}" for number in range(60))
+    arguments: JsonObject = {"path": "src/a.py", name: f"dry_run = False\n{WRITTEN}"}
+    arguments |= {"old": old} if tool == "edit" else {}
+    talk.tool(tool, arguments, "Refused.", is_error=True, details=details)
+    reply = result_id(talk, -2)
+    assert reply not in tail_of(talk, counter).edits
+    talk.tool("write", {"path": "src/a.py", "content": later}, "Written.")
+    edit = tail_of(ended(talk), counter).edits[reply]
+    (call,) = [part for part in edit.replacement or () if isinstance(part, ToolCall)]
+    assert str(call.arguments[name]).startswith(told)
+    assert str(call.arguments[name]).endswith(f"tokens left out ...] [recall {reply}]")
+    assert str(call.arguments.get("old", "[... ")).startswith("[... ")
+
+
 PART = ShownFile("src/a.py", "\n".join(f"value_{n} = {n}" for n in range(60)), is_whole=False)
 
 
@@ -165,8 +212,26 @@ def test_a_view_of_lines_that_are_shown_of_a_file_gives_way(counter: TokenCounte
     talk.tool("read", {"path": "src/a.py", "limit": 50}, "\n".join(TEXT.split("\n")[:50]))
     view = result_id(talk)
     tail = tail_of(ended(talk), counter, (PART,))
-    assert tail.edits[view].replacement == f"(src/a.py is shown in the summary) [recall {view}]"
+    assert tail.edits[view].replacement == f"(parts are in the summary) [recall {view}]"
     assert tail.files_to_show(read_live(talk.path, counter).entries) == {"src/a.py"}
+
+
+@each_row(
+    ("first", "left"),
+    [(30, "lines 21-60, 81-90 are in the summary"), (120, "edited since")],
+)
+def test_a_view_points_to_the_lines_that_are_shown_if_any_is_its_own(
+    counter: TokenCounter, first: int, left: str
+) -> None:
+    shown = "\n".join(f"value_{n} = {n}" for n in (*range(20, 60), *range(80, 90)))
+    part = ShownFile("src/a.py", shown, is_whole=False, spans=((81, 90), (21, 60)))
+    talk = begun()
+    lines = [f"value_{n} = {n}" for n in range(first, first + 50)]
+    talk.tool("read", {"path": "src/a.py", "offset": first, "limit": 50}, numbered(lines, first))
+    view = result_id(talk)
+    talk.tool("edit", {"path": "src/a.py", "old": "value_40 = 40", "new": "x = 1"}, "Edited.")
+    tail = tail_of(ended(talk), counter, (part,))
+    assert tail.edits[view].replacement == f"({left}) [recall {view}]"
 
 
 def test_lines_of_a_view_that_were_edited_since_are_not_shown_again(counter: TokenCounter) -> None:
@@ -217,7 +282,7 @@ def test_a_view_from_before_a_change_gives_way_to_what_is_shown_of_the_file(
     edit: JsonObject = {"path": "src/a.py", "old": "value_7 = 7", "new": "one = 1"}
     talk.tool("edit", edit, "Edited src/a.py.")
     left = str(tail_of(ended(talk), counter, (file,)).edits[view].replacement)
-    assert left == f"(src/a.py is shown in the summary) [recall {view}]"
+    assert left == f"(parts are in the summary) [recall {view}]"
 
 
 def test_a_view_of_more_lines_than_are_shown_keeps_the_others(counter: TokenCounter) -> None:
@@ -490,9 +555,10 @@ def test_all_results_of_the_newest_reply_stay(counter: TokenCounter) -> None:
     assert len(tail_of(ended(talk), counter, ("src/a.py", "src/b.py", "src/c.py")).edits) == 3
 
 
-def test_thinking_goes_from_all_but_the_newest_reply(counter: TokenCounter) -> None:
+@pytest.mark.parametrize("thought", ["I wonder. " * 100, "Hm.", ""], ids=("long", "short", "no"))
+def test_thinking_goes_from_all_but_the_newest_reply(counter: TokenCounter, thought: str) -> None:
     talk = begun()
-    thoughts = ThinkingContent(thinking="I wonder. " * 100)
+    thoughts = ThinkingContent(thinking=thought, signature="c2lnbmVk" * 40)
     for name in ("a", "b"):
         call = ToolCall(id=name, name="bash", arguments={"command": f"make {name}"})
         talk.message(
@@ -507,7 +573,9 @@ def test_thinking_goes_from_all_but_the_newest_reply(counter: TokenCounter) -> N
         talk.result(call, "built")
     tail = tail_of(talk, counter)
     assert list(tail.edits) == [result_id(talk, -4)]
-    assert "I wonder" not in str(tail.edits[result_id(talk, -4)].replacement)
+    assert "c2lnbmVk" not in str(tail.edits[result_id(talk, -4)].replacement)
+    live = read_live(talk.path, counter)
+    assert result_id(talk, -4) in editor(talk, counter).entries_as_written(live, tail, 0)
 
 
 def test_sizes_are_those_of_the_context_with_the_edits(counter: TokenCounter) -> None:
@@ -639,15 +707,27 @@ def test_a_step_that_is_too_long_is_shortened_from_what_is_left_of_it(
     assert "new_7" not in text
 
 
+def test_a_failed_command_that_writes_a_file_stays_a_command(counter: TokenCounter) -> None:
+    talk = begun()
+    command = f"cat > src/a.py <<'EOF'\n{WRITTEN}\nEOF\npytest -q"
+    talk.tool("bash", {"command": command}, "1 failed", is_error=True)
+    talk.tool("write", {"path": "src/a.py", "content": "value = 0"}, "done")
+    for shown in ((), ("src/a.py",)):
+        tail = tail_of(ended(talk), counter, shown)
+        calls = str(build_context(seen(talk, tail)).messages)
+        assert "cat > src/a.py <<" in calls
+        assert "pytest -q" in calls
+
+
 @pytest.mark.parametrize("shown", [(), ("src/a.py",)])
-def test_text_that_was_refused_goes_only_if_its_file_is_shown(
+def test_text_that_was_refused_stays_until_its_file_is_shown_or_changed(
     counter: TokenCounter, shown: tuple[str, ...]
 ) -> None:
     talk = begun()
     talk.tool("write", {"path": "src/a.py", "content": WRITTEN}, "refused", is_error=True)
+    assert (result_id(talk, 1) in tail_of(ended(talk), counter, shown).edits) is bool(shown)
     talk.tool("write", {"path": "src/a.py", "content": "value = 0"}, "done")
-    edits = tail_of(ended(talk), counter, shown).edits
-    assert (result_id(talk, 1) in edits) is bool(shown)
+    assert result_id(talk, 1) in tail_of(ended(talk), counter, shown).edits
 
 
 def test_a_view_gives_way_to_the_parts_that_a_model_chose_after_it_saw_it(
@@ -672,3 +752,91 @@ def test_a_view_gives_way_to_the_parts_that_a_model_chose_after_it_saw_it(
     assert tail.files[first] == {"a.py"}
     assert second not in tail.edits
     assert first not in tail_of(talk, counter, (parts["a.py"],)).edits
+
+
+ISSUE = "\n".join(f"{number}. The parser drops item {number}.\n" for number in range(40))
+
+
+def test_a_text_that_a_later_call_has_stands_there_alone(counter: TokenCounter) -> None:
+    talk = begun()
+    talk.tool("create_issue", {"title": "One", "body": ISSUE}, "Wrong team.", is_error=True)
+    refused = result_id(talk, -2)
+    reply = {"id": "7", "title": "One", "body": ISSUE, "url": "https://tracker.example/7"}
+    talk.tool("create_issue", {"title": "Two", "body": ISSUE}, json.dumps(reply))
+    created = result_id(talk)
+    tail = tail_of(ended(talk), counter)
+    assert tail.edits.keys() == {refused, created}
+    (call,) = [one for one in tail.edits[refused].replacement or () if isinstance(one, ToolCall)]
+    line = f"(as in create_issue Two {ISSUE[:20]}"
+    assert str(call.arguments["body"]).startswith(line[:22])
+    assert str(call.arguments["body"]).endswith(f"below) [recall {refused}]")
+    assert call.arguments["title"] == "One"
+    left = str(tail.edits[created].replacement)
+    assert left == f"title: One\nbody: (as written above)\n[recall {created}]"
+
+
+def test_a_new_text_of_an_edit_that_is_nearly_all_shown_takes_a_line(counter: TokenCounter) -> None:
+    talk = begun()
+    new = f"{WRITTEN}\nlast = 1"
+    talk.tool("edit", {"path": "src/a.py", "old": "x", "new": new}, "done")
+    shown = ShownFile("src/a.py", WRITTEN, is_whole=False)
+    live = read_live(ended(talk).path, counter)
+    tail = editor(talk, counter).lines_for_what_stands_elsewhere(live, {"src/a.py": shown}, PLENTY)
+    (edit,) = tail.edits.values()
+    assert "(nearly as in src/a.py above) [recall" in str(edit.replacement)
+    assert tail.files_to_show(live.entries) == {"src/a.py"}
+
+
+def test_results_from_before_a_commit_come_back_if_there_is_space_small_ones_first(
+    counter: TokenCounter,
+) -> None:
+    talk = begun()
+    sizes = {"long": 60, "short": 20, "same": 20}
+    for name, count in sizes.items():
+        text = "".join(f"{'short' if name == 'same' else name} {n}\n" for n in range(9 * count))
+        talk.tool("bash", {"command": f"tracker show {name}"}, text)
+    ids = [result_id(talk, at) for at in (2, 4, 6)]
+    talk.tool("bash", {"command": "git commit -qam x"}, "[main 1234567] x\n 1 file changed")
+    live, maker = read_live(ended(talk).path, counter), editor(talk, counter)
+    tail = tail_of(talk, counter)
+    assert all("lines; " in str(tail.edits[id].replacement) for id in ids)
+    tokens = [live.tokens[at] for at in (2, 4, 6)]
+    back = maker.restore(live, tail, 0, sum(tokens[1:]), PLENTY)
+    assert back.edits.keys() & ids == {ids[0], ids[1]}
+    assert back.edits[ids[1]].replacement == (
+        f"(lines shown in $ tracker show same below) [recall {ids[1]}]"
+    )
+    assert back.tokens[6] == live.tokens[6]
+    assert maker.restore(live, tail, 0, tokens[1] // 2, PLENTY) == tail
+    assert maker.restore(live, tail, 0, PLENTY, tokens[0] // 2).edits.keys() & ids == set(ids[:2])
+    assert not maker.restore(live, tail, 0, PLENTY, PLENTY).edits.keys() & {ids[0], ids[2]}
+
+
+LICENCE = [f"# Line {number} of a licence that all files have." for number in range(12)]
+
+
+@pytest.mark.parametrize("calls", [("read", "read"), ("bash", "read"), ("bash", "bash")])
+def test_a_file_keeps_lines_that_another_file_has_too(
+    calls: tuple[str, str], counter: TokenCounter
+) -> None:
+    talk = begun()
+    for tool, name in zip(calls, "ab", strict=True):
+        text = "\n".join([*LICENCE, *(f"{name}_{number} = {number}" for number in range(40))])
+        command = f"cat src/{name}.py; sed -n 1,20p src/{name}{name}.py"
+        shown = numbered(text.split("\n")) if tool == "read" else text
+        arguments: JsonObject = {"command": command}
+        if tool == "read":
+            arguments = {"path": f"src/{name}.py"}
+        talk.tool(tool, arguments, shown)
+    other = ShownFile("src/c.py", "\n".join(LICENCE), is_whole=False)
+    assert not tail_of(ended(talk), counter, (other,)).edits
+
+
+def test_of_the_same_file_they_are_named_by_their_numbers(counter: TokenCounter) -> None:
+    talk = begun()
+    own = [f"a_{number} = {number}" for number in range(40)]
+    talk.tool("read", {"path": "src/a.py"}, numbered([*LICENCE, *own]))
+    view = result_id(talk)
+    talk.tool("bash", {"command": "head -n 12 src/a.py; wc -l src/b.py"}, "\n".join(LICENCE))
+    left = str(tail_of(ended(talk), counter).edits[view].replacement)
+    assert left.startswith("(lines 1-12 shown in $ head -n 12 src/a.py; wc -l src/b.py below)\n")

@@ -219,6 +219,17 @@ def test_a_reply_is_not_cut_behind_the_mark_of_an_item(counter: TokenCounter) ->
     assert "1. …" not in "\n".join(lines)
 
 
+def test_of_an_old_reply_the_list_stays_with_the_sentence_that_announces_it(
+    counter: TokenCounter,
+) -> None:
+    talk = Talk()
+    talk.reply("The cause is both:\n\n1. **the cache** is on\n2. **the lock** is held\n\nI wait.")
+    talk.reply("1. Raise the limit to 40. Then all is well.\nLet me look.")
+    lines = way((*read_history(talk.path), *steps(30)), counter, 4_000)
+    assert "The cause is both: 1. **the cache** is on 2. **the lock** is held" in lines
+    assert "1. Raise the limit to 40." in lines
+
+
 def test_edits_of_one_file_in_a_row_share_a_line(counter: TokenCounter) -> None:
     talk = begun()
     for old in ("one", "two"):

@@ -10,8 +10,19 @@ from agent_tui.config import CompactionSettings
 from agent_tui.errors import SessionError
 from agent_tui.features.context.subcommand import run_command
 from agent_tui.features.tour.scripted import Reply, ScriptedProvider
+from agent_tui.messages import (
+    AssistantMessage,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+)
 from agent_tui.providers.wires.chat import openai_messages
+from agent_tui.sessions.store import SessionStore
 from tests.support.runtime import Stage, collect, summary_or
+from tests.support.session_files import write_session
 from tests.support.trajectories import trajectory
 from tests.support.wire_rules import anthropic_problems, openai_problems
 
@@ -81,6 +92,40 @@ def test_the_readable_form_of_blocks_is_their_text(capsys: pytest.CaptureFixture
     )
     assert "\nYes, as long as one person writes it.\n" in text
     assert '"tool_use_id": "call_d1"' in text
+
+
+SIGNATURE = "s" * 1_344
+
+
+@pytest.mark.parametrize("style", ["openai", "anthropic"])
+def test_of_a_signature_the_readable_form_has_the_size(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, style: str
+) -> None:
+    thought = ThinkingContent(thinking="So it is.", signature=SIGNATURE)
+    look = ToolCall(id="c1", name="read", arguments={"path": "a.py"})
+    reply = AssistantMessage(
+        content=(thought, look),
+        provider="anthropic",
+        model="claude-haiku-4-5",
+        usage=Usage(),
+        stop_reason="toolUse",
+        timestamp=2,
+    )
+    asked = UserMessage(content="Go.", timestamp=1)
+    result = ToolResultMessage(
+        tool_call_id="c1",
+        tool_name="read",
+        content=(TextContent(text="x"),),
+        is_error=False,
+        timestamp=3,
+    )
+    store, model = SessionStore(tmp_path), "claude-haiku-4-5"
+    path = write_session(store, asked, reply, result, provider="anthropic", model_id=model)
+    readable = printed(capsys, str(path), "--window", "10000", "--format", style)
+    assert '"signature": "(1,344 characters)"' in readable
+    assert "So it is." in readable
+    whole = printed(capsys, str(path), "--window", "10000", "--format", style, "--json")
+    assert SIGNATURE in whole
 
 
 def test_a_bad_window_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,6 +88,19 @@ def test_limits_in_characters_are_those_of_the_texts_in_the_list() -> None:
     assert "notes of at most 4,500 tokens (about 22,500 characters)" in ask_text(ask_with(prose))
 
 
+def test_the_question_is_short_and_asks_for_what_quoting_cannot_say() -> None:
+    text = " ".join(ask_with().text.split())
+    assert COUNTER.count_text(text) <= 1_000
+    for words in (
+        "the command or edit itself, the whole exact message",
+        "rejected, refused or dropped**: what it did",
+        "taken back**: ",
+        "nothing of which a part is still in Next Steps",
+        "are not those of issues or pull requests",
+    ):
+        assert words in text
+
+
 def test_without_the_disk_files_are_offered_as_they_were_last_seen() -> None:
     assert "A file is offered as it is now, " in ask_text(ask_with())
     seen = ask_text(replace(ask_with(), has_disk=False))
@@ -238,6 +251,34 @@ def test_outlines_take_a_third_of_the_list_and_the_first_files_come_first() -> N
         "#2 file 2.py 1-2, 40 tokens",
         f"  {'; '.join(titles[:6])}",
         "#3 file 3.py 1-2, 40 tokens",
+    ]
+
+
+def test_a_long_outline_leaves_room_for_those_of_other_files() -> None:
+    titles = tuple(f"{n}-{n + 9} def run_{n}()" for n in range(1, 100, 10))
+    long = piece(1, "file 1.py", "file", path="1.py", outline=titles)
+    short = piece(2, "file 2.py", "file", path="2.py", outline=titles[:3])
+    assert list_in(ask_with(long, short, listed=330)) == [
+        "#1 file 1.py 1-2, 40 tokens",
+        "#2 file 2.py 1-2, 40 tokens",
+        f"  {'; '.join(titles[:3])}",
+    ]
+
+
+def test_what_is_not_worth_its_tags_is_not_listed() -> None:
+    file = piece(1, "file a.py", "file", path="a.py", lines=("value = 1", "value = 2"))
+    refused = piece(2, "edit a.py", "call", lines=("    value = 2", "value = 1"), remark="failed")
+    other = piece(3, "edit a.py", "call", lines=("value = 3",), remark="failed")
+    brief = [
+        piece(4, "todo", "call", tokens=10),
+        piece(5, 'you were given "(Go on.)"', "said", tokens=10),
+        piece(6, "edit path=a.py", tokens=28, remark="failed"),
+    ]
+    result = piece(7, "$ id", tokens=5)
+    assert list_in(ask_with(file, refused, other, *brief, result)) == [
+        "#1 file a.py 1-2, 40 tokens",
+        "#7 $ id 1-2, 5 tokens",
+        "#3 edit a.py, 40 tokens, failed",
     ]
 
 

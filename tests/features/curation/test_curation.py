@@ -390,7 +390,7 @@ async def test_files_and_repeated_lines_stand_once_in_a_conversation_as_text(
     assert "200\tvalue_200 = None\n201\tadded = 1\n202\tvalue_201 = 201" in text
     assert "Result: (file a.py, as it is now: #1)" in text
     assert text.count("built part 7\n") == 1
-    assert "timeout=20\n(lines shown in #" in text
+    assert "timeout=20\n(lines 1-20 shown in #" in text
     assert "that you have not seen under these numbers" not in text
 
 
