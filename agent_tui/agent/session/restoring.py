@@ -50,10 +50,12 @@ class FileRestorer:
         self._sessions = sessions
 
     async def plan_for(self, place: ContinuationPoint) -> RestorePlan:
-        """The plan to restore files to their state at `place`; changes nothing."""
-        return await asyncio.to_thread(
-            lambda: plan_restore(place.all_entries(), place.leaf_id, self._now)
-        )
+        """The plan to restore files to their state at `place`; changes nothing.
+
+        At a user's message, that is their state when it was sent.
+        """
+        at = place.leaf_id if place.said is None else place.entry.id
+        return await asyncio.to_thread(lambda: plan_restore(place.all_entries(), at, self._now))
 
     async def plan_taking_back(self) -> RestorePlan:
         """The plan to undo the newest restore of files that is not undone yet."""
