@@ -28,7 +28,7 @@ from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.versions import make_so, text_of_version, version_of
 
 _NOT_UNDOABLE = "its current content could not be saved"
-_REDOES = " /undo offers to redo the changes."
+_REDOES = " /undo offers to redo the file changes."
 _UNDOES_MORE = " /undo offers to undo the restore before it."
 _CHANGED_MEANWHILE = "it has changed since"
 _NAMED = 10
@@ -130,7 +130,8 @@ class FileRestorer:
         more = _REDOES
         if plan.undoes:
             more = _UNDOES_MORE if (await self.plan_taking_back()).restores else ""
-        shown = shown or _done_words(done, conversation.cwd)
+        redone = "Redone, files only: " if plan.undoes else ""
+        shown = shown or f"{redone}{_done_words(done, conversation.cwd)}"
         said = (Notice("info", f"{shown}{more}"),) if done else ()
         return (*said, *_notices_of_left((*plan.left, *left, *failed), conversation.cwd))
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.short_words import count_text
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
 from agent_tui.features.review.changes import (
@@ -148,13 +149,13 @@ class ReviewActions:
             raise AgentTuiError(_NOT_AS_SHOWN)
         is_gone = not wanted and change.before is None
         plan = await asyncio.to_thread(self._plan, fresh, None if is_gone else wanted)
-        what = "Hunk" if len(hunks) == 1 else "Hunks"
-        is_whole = is_gone or wanted == text_of(change.before)
-        shown = "" if is_whole else f"{what} taken back: {change.name}."
+        is_of_file = is_gone or fresh.after is None
+        taken = f"{count_text(len(hunks), 'hunk')} taken back in {change.name}."
         lines = "".join(map(_quoted, (line for hunk in hunks for line in hunk.lines)))
         told = mask_values(
             _TOOK_BACK.format(name=change.name, lines=lines), runtime.services.secrets
         )
+        shown = "" if is_of_file else taken
         if not runtime.is_busy:
             return await runtime.files.carry_out(plan, tells_model=True, told=told, shown=shown)
         if runtime.is_compacting or has_open_calls(runtime.conversation.log.path_entries()):

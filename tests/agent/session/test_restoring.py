@@ -99,7 +99,8 @@ async def test_an_edit_and_a_new_file_are_put_back_and_that_is_taken_back(stage:
     assert {Path(r.path).name for r in plan.restores} == {"old.py", "new.py"}
     told = notices(await runtime.files.carry_out(plan))
     assert told == [
-        "1 file restored: old.py. 1 file deleted: src/new.py. /undo offers to redo the changes."
+        "1 file restored: old.py. 1 file deleted: src/new.py. "
+        "/undo offers to redo the file changes."
     ]
     assert old.read_bytes() == b"one\r\ntwo\r\n"
     assert old.stat().st_mode & 0o777 == 0o751
@@ -491,12 +492,14 @@ async def test_each_restore_is_undone_newest_first(stage: Stage):
         wanted = FileVersion(digest=digest_of(b"as before"), mode=FILE, is_kept=kept)
         plan = RestorePlan((Restore(str(file), present, wanted),))
         told = notices(await runtime.files.carry_out(plan))
-        assert told == [f"1 file restored: {file.name}. /undo offers to redo the changes."]
+        assert told == [f"1 file restored: {file.name}. /undo offers to redo the file changes."]
     told = notices(await runtime.files.carry_out(await runtime.files.plan_taking_back()))
-    assert told == ["1 file restored: b.txt. /undo offers to undo the restore before it."]
+    assert told == [
+        "Redone, files only: 1 file restored: b.txt. /undo offers to undo the restore before it."
+    ]
     assert [file.read_text() for file in files] == ["as before", "changed"]
     told = notices(await runtime.files.carry_out(await runtime.files.plan_taking_back()))
-    assert told == ["1 file restored: a.txt."]
+    assert told == ["Redone, files only: 1 file restored: a.txt."]
     assert [file.read_text() for file in files] == ["changed", "changed"]
     assert (await runtime.files.plan_taking_back()).is_empty
 

@@ -333,7 +333,7 @@ async def test_a_hunk_is_taken_back_the_model_is_told_and_undo_redoes_it(tmp_pat
         file = stage.workspace / "a.py"
         await ui.until(lambda: file.read_text() == BEFORE.replace("line 30\n", "line thirty\n"))
         await ui.until(lambda: "line three" not in text(ui))
-        assert ui.toasts == ["Hunk taken back: a.py. /undo offers to redo the changes."]
+        assert ui.toasts == ["1 hunk taken back in a.py. /undo offers to redo the file changes."]
         request = ui.runtime.conversation.request()
         told = [m.text for m in request.messages if isinstance(m, UserMessage)][-1]
         assert "The user took this change in a.py back" in told
@@ -492,7 +492,7 @@ async def test_a_new_file_taken_back_is_gone(tmp_path: Path):
         await ui.pilot.press("y")
         await ui.until(lambda: not (stage.workspace / "new.py").exists())
         await ui.until(lambda: ui.toasts)
-        assert ui.toasts[-1] == "1 file deleted: new.py. /undo offers to redo the changes."
+        assert ui.toasts[-1] == "1 file deleted: new.py. /undo offers to redo the file changes."
 
 
 async def test_a_hunk_that_is_not_as_shown_is_shown_again(tmp_path: Path):
