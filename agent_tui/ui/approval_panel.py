@@ -128,8 +128,8 @@ def first_mark(request: ApprovalRequest) -> int:
 def _rule_answers(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
     if request.session_rule == INSIDE_RULE:
         return (
-            PanelAnswer("a", "session", "Yes, and commands may write here for this session"),
-            PanelAnswer("p", "project", "Yes, and commands may always write in this project"),
+            PanelAnswer("a", "session", "Yes, and all sandboxed commands in this session"),
+            PanelAnswer("p", "project", "Yes, and all sandboxed commands, always in this project"),
         )
     whole, parts = describe_grants([request.session_rule]), describe_grants(request.part_rules)
     if whole == request.body and ("\n" in whole or len(whole) > _LONG_GRANT):

@@ -200,8 +200,8 @@ def test_an_answer_that_accepts_edits_says_whether_commands_run_then():
 def test_a_command_inside_the_sandbox_is_answered_for_the_whole_session():
     request = replace(REQUEST, session_rule=INSIDE_RULE, part_rules=())
     assert [(answer.key, answer.choice, answer.label) for answer in answers_to(request)[1:3]] == [
-        ("a", "session", "Yes, and commands may write here for this session"),
-        ("p", "project", "Yes, and commands may always write in this project"),
+        ("a", "session", "Yes, and all sandboxed commands in this session"),
+        ("p", "project", "Yes, and all sandboxed commands, always in this project"),
     ]
     assert len(answers_to(request)) == 6
 
