@@ -1,7 +1,9 @@
 """What is done with changes: take a hunk back, stage it, commit; and what is kept about them."""
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +36,7 @@ from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import FileVersion, Restore, RestorePlan
 from agent_tui.tools.files.versions import FILE, LINK, store_version, version_of
-from agent_tui.tools.git.command import GitSilentError
+from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
 from agent_tui.tools.git.private_folder import argv_without_files
 from agent_tui.tools.git.status import git_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -270,6 +272,13 @@ class ReviewActions:
             )
         except GitSilentError as error:
             raise AgentTuiError(f"Git does not commit: {error}.") from error
+
+    async def newest_commit(self, root: Path) -> str:
+        """The short hash of the commit that ``HEAD`` names; empty if git does not tell."""
+        argv = git_argv("rev-parse", "--short", "HEAD")
+        with suppress(GitSilentError):
+            return os.fsdecode(await ask_git(self._keeper, argv, root, self._environ)).strip()
+        return ""
 
     @property
     def _environ(self) -> Mapping[str, str]:

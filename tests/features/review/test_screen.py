@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,14 @@ from agent_tui.features.review.changes import FileChange, Hunk
 from agent_tui.features.review.comments import Comment, ReviewState, comment_entry, read_state
 from agent_tui.features.review.screen import ReviewScreen
 from agent_tui.features.review.sources import Review, ReviewLoader
-from agent_tui.features.review.view import ReviewView
+from agent_tui.features.review.view import ReviewView, list_files
 from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import AssistantMessage, ToolResultMessage, UserMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.modal import PageScreen
+from agent_tui.ui.theme.palette import Palette
 from tests.features.review.test_sources import git
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, held, running_app
@@ -867,6 +869,11 @@ async def test_what_is_taken_back_is_unstaged(tmp_path: Path):
         await ui.pilot.press("s")
         await ui.until(lambda: "⋯ 1-6  staged" in text(ui))
         assert "▾ a.py  +2 -2  partly staged" in text(ui)
+        marks = {("a.py", ""): "partly staged"}
+        screen = ui.app.screen
+        assert isinstance(screen, ReviewScreen)
+        rows = list_files(replace(screen.review, in_index=marks), 0, 36, Palette())
+        assert "".join(part.text for part in rows[0].segments).endswith("+2 -2 s")
         assert "1 staged" in title(ui)
         await ui.pilot.press("x")
         await ui.until(lambda: "The hunk is unstaged." in ui.toasts)
