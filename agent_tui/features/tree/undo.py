@@ -131,7 +131,7 @@ async def _take_restore_back(front: Front, plan: RestorePlan, *, is_chosen: bool
         choices.append(Choice(going_on, f"finish it: {count} not restored yet", "g"))
     question = Question(
         "Undo the last restore of files?",
-        _facts(front, plan, await files.differences(plan)),
+        ("The conversation stays.", *_facts(front, plan, await files.differences(plan))),
         tuple(choices),
     )
     is_open = front.can_ask and (not is_chosen or bool(going_on.restores))
