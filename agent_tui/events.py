@@ -168,7 +168,8 @@ class ApprovalRequest:
     empty if no rule may be added. `part_rules` together allow the parts of a command that need
     approval, usually with other arguments too; empty for none. `is_loss`: it may cause loss that
     undo cannot restore, so a front end suggests to decline. `is_edit`: accept-edits mode would
-    allow it unasked, so "all edits" is an answer.
+    allow it unasked, so "all edits" is an answer. `frees_commands`: an answer that changes to
+    accept-edits mode also lets commands run unasked, because they run in a sandbox.
     """
 
     id: str
@@ -182,6 +183,12 @@ class ApprovalRequest:
     part_rules: tuple[str, ...] = ()
     is_loss: bool = False
     is_edit: bool = False
+    frees_commands: bool = False
+
+    @property
+    def accepted(self) -> str:
+        """What runs unasked after an answer that changes to accept-edits mode."""
+        return "edits and sandboxed commands" if self.frees_commands else "edits"
 
 
 @dataclass(frozen=True, slots=True)

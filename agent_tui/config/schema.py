@@ -352,8 +352,8 @@ class Settings(SettingsSection, defer_build=True):
         PermissionMode, OnlyStricter(("plan", "ask", "accept-edits", "full"))
     ] = Field(
         default="ask",
-        description="Ask before writes and commands (ask), before commands (accept-edits) or "
-        "before destructive actions (full), or only read (plan)",
+        description="Ask before writes and commands (ask), before commands outside the sandbox "
+        "(accept-edits) or before destructive actions (full), or only read (plan)",
     )
     session_dir: str = Field(
         default="", description="Folder for session files; empty: the user's data folder"

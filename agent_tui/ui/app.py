@@ -114,6 +114,7 @@ class AgentApp(App[UiOutcome]):
             self.prompt,
             TerminalState(self.write_to_terminal, has_mouse=has_mouse),
             self.use_keys,
+            self._note_left_screen,
         )
         self.loaded: LoadedChat | None = None
         self._load = load
@@ -473,6 +474,10 @@ class AgentApp(App[UiOutcome]):
         if self.loaded is None:
             return action not in NEED_THE_CHAT
         return not (action in NOT_OVER_SCREENS and len(self.screen_stack) > 1)
+
+    def _note_left_screen(self) -> None:
+        if self.loaded is not None:
+            self.loaded.controller.note_screen_left()
 
     def action_interrupt(self) -> None:
         """Esc: close a bar, else stop what runs, else go back in the chat the second time."""

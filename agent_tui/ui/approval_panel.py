@@ -97,21 +97,18 @@ class PanelAnswer:
         return AnswerRow(self.key, self.label, self.grants)
 
 
-_PLAN_ANSWERS = (
-    PanelAnswer("y", "once", "Yes, and ask before each change"),
-    PanelAnswer("a", "session", "Yes, and accept edits"),
-    PanelAnswer("g", "edit", "Edit the plan first"),
-    PanelAnswer("n", "no", "No, not yet"),
-    PanelAnswer("e", "words", "No, and say what is missing"),
-)
-
-
 def answers_to(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
     """All answers to `request`; those that make a rule only if that is allowed."""
     if request.body_kind == "plan":
-        return _PLAN_ANSWERS
+        return (
+            PanelAnswer("y", "once", "Yes, and ask before each change"),
+            PanelAnswer("a", "session", f"Yes, and accept {request.accepted}"),
+            PanelAnswer("g", "edit", "Edit the plan first"),
+            PanelAnswer("n", "no", "No, not yet"),
+            PanelAnswer("e", "words", "No, and say what is missing"),
+        )
     key = keys_in_force().first_key("permission_mode")
-    all_edits = PanelAnswer("a", "edits", "Yes, and all edits in this session", key)
+    all_edits = PanelAnswer("a", "edits", f"Yes, and all {request.accepted} in this session", key)
     return (
         PanelAnswer("y", "once", "Yes, once"),
         *((all_edits,) if request.is_edit else ()),
@@ -131,8 +128,8 @@ def first_mark(request: ApprovalRequest) -> int:
 def _rule_answers(request: ApprovalRequest) -> tuple[PanelAnswer, ...]:
     if request.session_rule == INSIDE_RULE:
         return (
-            PanelAnswer("a", "session", "Yes, and commands may write here for this session"),
-            PanelAnswer("p", "project", "Yes, and commands may always write in this project"),
+            PanelAnswer("a", "session", "Yes, and all sandboxed commands in this session"),
+            PanelAnswer("p", "project", "Yes, and all sandboxed commands, always in this project"),
         )
     whole, parts = describe_grants([request.session_rule]), describe_grants(request.part_rules)
     if whole == request.body and ("\n" in whole or len(whole) > _LONG_GRANT):

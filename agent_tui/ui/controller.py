@@ -122,6 +122,7 @@ class Controller:
         self.front = ports.front
         self.refresh_commands = ports.refresh_commands
         self._escaped_at: float | None = None
+        self._screen_left_at: float | None = None
         self._was_full = False
         self._is_looking = False
         self._between_turns = BetweenTurns(self.front)
@@ -299,9 +300,16 @@ class Controller:
         self._escaped_at = None
         self._tell_news()
 
+    def note_screen_left(self) -> None:
+        """Note that the user left a screen: another Esc right after it is meant for the screen."""
+        self._screen_left_at = self.options.clock()
+
     def interrupt(self) -> None:
         """Esc: stop what runs; pressed twice while nothing runs, go back in the chat."""
         before, self._escaped_at = self._escaped_at, None
+        left_at = self._screen_left_at
+        if left_at is not None and self.options.clock() - left_at <= GO_BACK_WITHIN_S:
+            return
         if self.turns.interrupt() or not self.runtime.conversation.log.entries:
             return
         now = self.options.clock()

@@ -37,12 +37,14 @@ class Window:
         prompt: Where the user writes.
         terminal: The terminal's title and mouse.
         use_keys: Applies another key map to the chat and the prompt.
+        note_left: Called when the user leaves a screen without a result, as with Esc.
     """
 
     app: App[UiOutcome]
     prompt: Prompt
     terminal: TerminalState
     use_keys: Callable[[KeyMap], None]
+    note_left: Callable[[], object] = bool
 
     async def ask(self, screen: Screen[ResultT]) -> ResultT | None:
         """Show a screen and wait for its result; None if it was left without one.
@@ -54,6 +56,8 @@ class Window:
         answer: asyncio.Future[ResultT | None] = asyncio.get_running_loop().create_future()
 
         def take(result: ResultT | None) -> None:
+            if result is None:
+                self.note_left()
             if not answer.done():
                 answer.set_result(result)
 

@@ -293,7 +293,7 @@ async def notices(ui: Ui) -> None:
         Notice("info", "The theme is agent-dark."),
         Notice("info", "/btw what does `parse` return?", "question"),
         Notice("info", "A *tuple*: the options, and what is left of `argv`.", "answer"),
-        Notice("info", "The plan is approved. Permissions: ask", "plan"),
+        Notice("info", "Plan approved. Permission mode: ask", "plan"),
         Notice("info", "Job 1 (npm run build) ended: exit code 0.", "job"),
         Notice("info", "AGENTS.md changed.", "file"),
         Notice("warning", "The context is 78% full."),

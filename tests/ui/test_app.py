@@ -2,6 +2,7 @@ import asyncio
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
@@ -765,6 +766,7 @@ async def test_the_time_that_the_person_is_waited_for_is_not_counted(tmp_path: P
         state = ui.activity.state
         assert state is not None
         assert "0s" in activity_text(state, clock.now).split(" · ")
+        assert "tokens" not in activity_text(replace(state, output_chars=90), clock.now)
         request = ui.approval.request
         assert request is not None
         ui.app.controller.answer_approval(request.id, ApprovalAnswer("once"))

@@ -279,6 +279,19 @@ async def test_esc_goes_back_only_twice_in_time_and_with_nothing_typed_between(
     assert await escapes(wait_s=GO_BACK_WITHIN_S)
 
 
+async def test_esc_right_after_one_that_left_a_screen_stops_nothing(room: Callable[..., Room]):
+    here = room(Reply("One.", gate=asyncio.Event()))
+    here.controller.submit(Draft("first"))
+    here.controller.note_screen_left()
+    here.now += GO_BACK_WITHIN_S
+    here.controller.interrupt()
+    assert not here.controller.turns.is_stopping
+    here.now += 0.1
+    here.controller.interrupt()
+    assert here.controller.turns.is_stopping
+    await here.done()
+
+
 async def test_shift_tab_goes_through_the_modes(room: Callable[..., Room]):
     here = room()
     seen = []

@@ -182,11 +182,26 @@ def test_all_edits_are_offered_whether_or_not_a_rule_can_be_made():
     assert answers_to(edit)[1].choice == "edits"
 
 
+def test_an_answer_that_accepts_edits_says_whether_commands_run_then():
+    edit = replace(REQUEST, body_kind="diff", part_rules=(), is_edit=True)
+    plan = replace(REQUEST, body_kind="plan")
+    for request, label in (
+        (edit, "Yes, and all edits in this session"),
+        (
+            replace(edit, frees_commands=True),
+            "Yes, and all edits and sandboxed commands in this session",
+        ),
+        (plan, "Yes, and accept edits"),
+        (replace(plan, frees_commands=True), "Yes, and accept edits and sandboxed commands"),
+    ):
+        assert answers_to(request)[1].label == label
+
+
 def test_a_command_inside_the_sandbox_is_answered_for_the_whole_session():
     request = replace(REQUEST, session_rule=INSIDE_RULE, part_rules=())
     assert [(answer.key, answer.choice, answer.label) for answer in answers_to(request)[1:3]] == [
-        ("a", "session", "Yes, and commands may write here for this session"),
-        ("p", "project", "Yes, and commands may always write in this project"),
+        ("a", "session", "Yes, and all sandboxed commands in this session"),
+        ("p", "project", "Yes, and all sandboxed commands, always in this project"),
     ]
     assert len(answers_to(request)) == 6
 

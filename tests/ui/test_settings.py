@@ -155,6 +155,18 @@ async def test_a_value_is_reset_and_what_overrules_the_file_is_said(tmp_path, fi
         assert f"In use now: {target:,} tokens." in said(ui)
 
 
+async def test_esc_clears_the_search_and_then_closes(tmp_path: Path, file: Path):
+    async with running_app(tmp_path, settings_editor=editor_of(file)) as ui:
+        await ui.send("/settings")
+        await search(ui, "theme")
+        await ui.pilot.press("escape")
+        await ui.settle()
+        assert isinstance(ui.app.screen, SettingsScreen)
+        assert "model default –" in lines(ui)
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not isinstance(ui.app.screen, SettingsScreen))
+
+
 async def test_a_text_that_the_program_refuses_stays_in_the_field(tmp_path, file):
     async with running_app(tmp_path, settings_editor=editor_of(file)) as ui:
         await ui.send("/settings session_dir")

@@ -50,6 +50,7 @@ async def test_both_go_back_and_that_is_taken_back(tmp_path: Path):
     async with changing(tmp_path) as ui:
         await ui.send("Change them")
         asked = await question(ui, "/undo")
+        assert "To before your message: Change them" in asked
         assert "old.txt: +1 -2" in asked
         assert "new.txt: is deleted" in asked
         assert present(tmp_path) == AFTER
@@ -57,7 +58,7 @@ async def test_both_go_back_and_that_is_taken_back(tmp_path: Path):
         await ui.until(lambda: ui.text == "Change them")
         assert present(tmp_path) == BEFORE
         done = "1 file restored: old.txt. 1 file deleted: new.txt."
-        assert ui.notices[-1] == f"{done} /undo offers to redo the changes."
+        assert ui.notices[-1] == f"{done} /undo offers to redo the file changes."
         await ui.pilot.press("ctrl+u")
         said = "yes: put old.txt, new.txt back as they were before the undo"
         assert said in await question(ui, "/undo")
@@ -71,7 +72,7 @@ async def test_after_an_undo_the_first_row_redoes_it_and_names_the_files(tmp_pat
         await question(ui, "/undo")
         await ui.pilot.press("f")
         await ui.until(lambda: present(tmp_path) == BEFORE)
-        said = "›r  redo: put old.txt, new.txt back as they were before the undo"
+        said = "›r  redo files only: put old.txt, new.txt back as they were before the undo"
         assert said in await question(ui, "/undo")
         await ui.pilot.press("r")
         await ui.until(lambda: present(tmp_path) == AFTER)
@@ -86,7 +87,7 @@ async def test_a_redo_is_offered_until_files_change_also_after_a_message(tmp_pat
         await ui.send("Well")
         asked = await question(ui, "/undo")
         assert "›t  " in asked  # it undoes the message that followed first
-        assert "r  redo: put old.txt, new.txt back as they were before the undo" in asked
+        assert "r  redo files only: put old.txt, new.txt back as they were before the undo" in asked
         await ui.pilot.press("r")
         await ui.until(lambda: present(tmp_path) == AFTER)
 

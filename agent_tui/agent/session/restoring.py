@@ -28,7 +28,7 @@ from agent_tui.tools.files.diffs import unified_diff
 from agent_tui.tools.files.versions import make_so, text_of_version, version_of
 
 _NOT_UNDOABLE = "its current content could not be saved"
-_REDOES = " /undo offers to redo the changes."
+_REDOES = " /undo offers to redo the file changes."
 _UNDOES_MORE = " /undo offers to undo the restore before it."
 _CHANGED_MEANWHILE = "it has changed since"
 _NAMED = 10
@@ -50,10 +50,12 @@ class FileRestorer:
         self._sessions = sessions
 
     async def plan_for(self, place: ContinuationPoint) -> RestorePlan:
-        """The plan to restore files to their state at `place`; changes nothing."""
-        return await asyncio.to_thread(
-            lambda: plan_restore(place.all_entries(), place.leaf_id, self._now)
-        )
+        """The plan to restore files to their state at `place`; changes nothing.
+
+        At a user's message, that is their state when it was sent.
+        """
+        at = place.leaf_id if place.said is None else place.entry.id
+        return await asyncio.to_thread(lambda: plan_restore(place.all_entries(), at, self._now))
 
     async def plan_taking_back(self) -> RestorePlan:
         """The plan to undo the newest restore of files that is not undone yet."""
@@ -128,7 +130,8 @@ class FileRestorer:
         more = _REDOES
         if plan.undoes:
             more = _UNDOES_MORE if (await self.plan_taking_back()).restores else ""
-        shown = shown or _done_words(done, conversation.cwd)
+        redone = "Redone, files only: " if plan.undoes else ""
+        shown = shown or f"{redone}{_done_words(done, conversation.cwd)}"
         said = (Notice("info", f"{shown}{more}"),) if done else ()
         return (*said, *_notices_of_left((*plan.left, *left, *failed), conversation.cwd))
 

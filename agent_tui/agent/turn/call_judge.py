@@ -197,6 +197,14 @@ class CallJudge:
             is_loss: Whether something could be lost.
         """
         connects = f"connects to {hosts.shown}" if hosts.shown else ""
+        permissions, cwd = self._conversation.permissions, self._conversation.cwd
+        is_edit = (
+            verdict.by == "mode"
+            and intent.access == "write"
+            and permissions.allows_in("accept-edits", call.name, intent)
+        )
+        may_accept_edits = is_edit or intent.body_kind == "plan"
+        sandbox = self._conversation.services.sandbox
         request = ApprovalRequest(
             id=uuid.uuid4().hex,
             call_id=call.id,
@@ -208,9 +216,8 @@ class CallJudge:
             session_rule=verdict.session_rule,
             part_rules=verdict.part_rules,
             is_loss=is_loss,
-            is_edit=verdict.by == "mode"
-            and intent.access == "write"
-            and self._conversation.permissions.allows_in("accept-edits", call.name, intent),
+            is_edit=is_edit,
+            frees_commands=may_accept_edits and await asyncio.to_thread(sandbox.is_on, cwd),
         )
         async with self._asking:  # a running call asks about files it holds back
             self._emit(ApprovalRequested(request))

@@ -38,14 +38,6 @@ from agent_tui.permissions.rules import describe_grants
 from agent_tui.safe_text import printable_line, safe_text
 from agent_tui.tools.form import CANCELLED, DECLINED, Elicitation, FieldKind, FormField, accept_form
 
-_PLAN_OPTIONS = (
-    PermissionOption(option_id="session", name="Approve and accept edits", kind="allow_always"),
-    PermissionOption(
-        option_id="once", name="Approve and ask before each change", kind="allow_once"
-    ),
-    PermissionOption(option_id="no", name="No", kind="reject_once"),
-)
-
 _NO = PermissionOption(option_id="", name="No", kind="reject_once")
 
 _AnswerT = TypeVar("_AnswerT")
@@ -69,9 +61,7 @@ class EditorQuestions:
 
     async def approval(self, request: ApprovalRequest, cwd: Path) -> ApprovalAnswer:
         """Whether a call in `cwd` may run."""
-        options = _PLAN_OPTIONS
-        if request.body_kind != "plan":
-            options = _options(request, tells_apart=not self._shows_title_only)
+        options = _options(request, tells_apart=not self._shows_title_only)
         shown = await asyncio.to_thread(question_contents, request, cwd)
         title = title_of(request)
         is_of_call = request.tool_name != NETWORK
@@ -181,8 +171,16 @@ def _options(request: ApprovalRequest, *, tells_apart: bool) -> Sequence[Permiss
         request: The question.
         tells_apart: Whether the editor distinguishes two answers of one kind.
     """
-    once = PermissionOption(option_id="once", name="Allow once", kind="allow_once")
     no = PermissionOption(option_id="no", name="No", kind="reject_once")
+    if request.body_kind == "plan":
+        accept = f"Approve and accept {request.accepted}"
+        step_by_step = "Approve and ask before each change"
+        return (
+            PermissionOption(option_id="session", name=accept, kind="allow_always"),
+            PermissionOption(option_id="once", name=step_by_step, kind="allow_once"),
+            no,
+        )
+    once = PermissionOption(option_id="once", name="Allow once", kind="allow_once")
     by_parts = request.part_rules if tells_apart else ()
     offers = (("session", (request.session_rule,)), ("rules", by_parts))
     kept = [
@@ -198,9 +196,9 @@ def _options(request: ApprovalRequest, *, tells_apart: bool) -> Sequence[Permiss
 
 
 def _granted(request: ApprovalRequest, rules: Sequence[str]) -> str:
-    return (
-        "all edits" if request.is_edit else safe_text(describe_grants(rules), keep_newlines=False)
-    )
+    if request.is_edit:
+        return f"all {request.accepted}"
+    return safe_text(describe_grants(rules), keep_newlines=False)
 
 
 MOST_CHOICES = 200

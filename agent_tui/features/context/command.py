@@ -77,8 +77,7 @@ class ContextPage:
         filled = f"{about}{usage.used:,} of {usage.window:,} tokens, {usage.shown_percent}"
         title = f"Context window: {filled}"
         if shown.compacts_at:
-            title += f"; compacts automatically at {shown.compacts_at}%"
-            title += f", to {shown.target_tokens:,} tokens" if shown.target_tokens else ""
+            title += f"; compacts automatically {shown.compaction_words}"
         if cache := cache_text(shown.cache):
             title += f"; {cache}"
         return Page(title, tuple(sections))

@@ -64,7 +64,8 @@ class ContextMap:
 
     `token_price` is the price of a context token in the newest request, in US dollars, cache
     discounts included; 0 if unknown. The context is compacted automatically at `compacts_at`
-    percent of the window, 0 for never, to `target_tokens`. `cache` is the state of the context in
+    percent of the window, 0 for never, to `target_tokens`; `held_by` says what makes that lower
+    than ``trigger_at``, empty for nothing. `cache` is the state of the context in
     the provider's cache; None if unknown.
     """
 
@@ -75,6 +76,14 @@ class ContextMap:
     compacts_at: int = 0
     target_tokens: int = 0
     cache: CacheState | None = None
+    held_by: str = ""
+
+    @property
+    def compaction_words(self) -> str:
+        """When the context is compacted automatically, and to which size."""
+        why = f" ({self.held_by})" if self.held_by else ""
+        target = f", to {self.target_tokens:,} tokens" if self.target_tokens else ""
+        return f"at {self.compacts_at}%{why}{target}"
 
 
 async def map_context(conversation: "Conversation") -> ContextMap:
@@ -94,7 +103,17 @@ async def map_context(conversation: "Conversation") -> ContextMap:
         compacts_at=conversation.compacts_at,
         target_tokens=conversation.limits.target,
         cache=cache_state(conversation),
+        held_by=_what_holds(conversation),
     )
+
+
+def _what_holds(conversation: "Conversation") -> str:
+    """What makes compaction start below the fraction ``trigger_at`` of the window."""
+    limits, settings = conversation.limits, conversation.settings
+    used = settings.effective_window(limits.window)
+    if round(used * settings.trigger_at) > limits.trigger:
+        return "the rest is for the reply"
+    return "compaction.trigger_tokens" if used < limits.window else ""
 
 
 def token_price(messages: Sequence[Message]) -> float:

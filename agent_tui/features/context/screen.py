@@ -90,8 +90,10 @@ class ContextBar(Widget):
         percent, width = self._shown.compacts_at, self.content_size.width
         if not percent:
             return Content("")
-        at, words = min(width * percent // 100, width - 1), f"compacts at {percent}%"
-        words += f", to {self._shown.target_tokens:,} tokens" if self._shown.target_tokens else ""
+        at, words = (
+            min(width * percent // 100, width - 1),
+            f"compacts {self._shown.compaction_words}",
+        )
         if at + 2 + len(words) <= width:
             text = f"{' ' * at}▲ {words}"
         else:

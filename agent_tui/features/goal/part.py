@@ -427,7 +427,7 @@ class GoalPart(Part):
         if named := paths_in_checks(changes, goal.checks, self._conversation.cwd):
             more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
             changed = f"{', '.join(named[:_MOST_NAMED])}{more}"
-            emit(Notice("info", f"The work changed files that a check names: {changed}."))
+            emit(Notice("info", f"The work changed what a check names, or files in it: {changed}."))
         conversation, judge = self._conversation, self._judge_model
         waits = LimitWaits(conversation, emit, conversation.services.sleep)
         while True:

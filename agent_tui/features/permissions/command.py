@@ -102,7 +102,7 @@ async def _newest_plan(runtime: AgentRuntime) -> str:
 def _use_mode(front: Front, mode: PermissionMode) -> None:
     front.runtime.sessions.use_mode(mode)
     front.show_events(())
-    front.say(f"Permissions: {mode} ({dict(MODES)[mode]})")
+    front.say(f"Permission mode: {mode} ({dict(MODES)[mode]})")
 
 
 def _add_rule(front: Front, decision: Decision, text: str) -> None:

@@ -31,13 +31,6 @@ _BY_PARTS: Mapping[str, Literal["session", "project"]] = MappingProxyType(
 )
 """Answers with rules for the parts of a command, and how long these last."""
 
-_PLAN_CHOICES: _Choices = (
-    ("y", "yes, asking before each change"),
-    ("a", "yes, accepting edits"),
-    ("g", "edit it first"),
-    ("n", "no"),
-    ("e", "no, and say what is missing"),
-)
 _INDENT = "    "
 """Indents the subject of a question, so that none of its lines looks like ours."""
 
@@ -216,10 +209,16 @@ def approval_lines(request: ApprovalRequest) -> list[str]:
 def _approval_choices(request: ApprovalRequest) -> _Choices:
     """The possible answers to `request`, by its kind and rules."""
     if request.body_kind == "plan":
-        return _PLAN_CHOICES
+        return (
+            ("y", "yes, asking before each change"),
+            ("a", f"yes, accepting {request.accepted}"),
+            ("g", "edit it first"),
+            ("n", "no"),
+            ("e", "no, and say what is missing"),
+        )
     rules = (("a", "session"), ("p", "project")) if request.session_rule else ()
     if request.is_edit:
-        rules = (("a", "all edits in this session"), *rules[1:])
+        rules = (("a", f"all {request.accepted} in this session"), *rules[1:])
     by_parts = tuple((key, f"{lasts} by rule") for key, lasts in _BY_PARTS.items())
     by_parts = by_parts if request.part_rules else ()
     return (("y", "once"), *rules, *by_parts, ("n", "no, and stop"), ("e", "no, with a comment"))

@@ -1,11 +1,14 @@
 """What is done with changes: take a hunk back, stage it, commit; and what is kept about them."""
 
 import asyncio
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from agent_tui.agent.runtime import AgentRuntime
+from agent_tui.commands.core.short_words import count_text
 from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
 from agent_tui.features.review.changes import (
@@ -33,7 +36,7 @@ from agent_tui.sessions.file.kept_files import digest_of
 from agent_tui.sessions.log import SessionLog
 from agent_tui.sessions.replay.file_changes import FileVersion, Restore, RestorePlan
 from agent_tui.tools.files.versions import FILE, LINK, store_version, version_of
-from agent_tui.tools.git.command import GitSilentError
+from agent_tui.tools.git.command import GitSilentError, ask_git, git_argv
 from agent_tui.tools.git.private_folder import argv_without_files
 from agent_tui.tools.git.status import git_folder
 from agent_tui.tools.processes.keeper import ProcessKeeper
@@ -148,13 +151,13 @@ class ReviewActions:
             raise AgentTuiError(_NOT_AS_SHOWN)
         is_gone = not wanted and change.before is None
         plan = await asyncio.to_thread(self._plan, fresh, None if is_gone else wanted)
-        what = "Hunk" if len(hunks) == 1 else "Hunks"
-        is_whole = is_gone or wanted == text_of(change.before)
-        shown = "" if is_whole else f"{what} taken back: {change.name}."
+        is_of_file = is_gone or fresh.after is None
+        taken = f"{count_text(len(hunks), 'hunk')} taken back in {change.name}."
         lines = "".join(map(_quoted, (line for hunk in hunks for line in hunk.lines)))
         told = mask_values(
             _TOOK_BACK.format(name=change.name, lines=lines), runtime.services.secrets
         )
+        shown = "" if is_of_file else taken
         if not runtime.is_busy:
             return await runtime.files.carry_out(plan, tells_model=True, told=told, shown=shown)
         if runtime.is_compacting or has_open_calls(runtime.conversation.log.path_entries()):
@@ -269,6 +272,13 @@ class ReviewActions:
             )
         except GitSilentError as error:
             raise AgentTuiError(f"Git does not commit: {error}.") from error
+
+    async def newest_commit(self, root: Path) -> str:
+        """The short hash of the commit that ``HEAD`` names; empty if git does not tell."""
+        argv = git_argv("rev-parse", "--short", "HEAD")
+        with suppress(GitSilentError):
+            return os.fsdecode(await ask_git(self._keeper, argv, root, self._environ)).strip()
+        return ""
 
     @property
     def _environ(self) -> Mapping[str, str]:

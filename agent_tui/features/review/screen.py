@@ -61,7 +61,7 @@ _KEYS: tuple[tuple[str, str], ...] = (
     ("r", "mark a comment as resolved, or open it again"),
     ("a, d, D", "keep what the helper found; drop a comment; bring the dropped one back"),
     ("x", "take the hunk back; /undo offers to redo it"),
-    ("s", "stage the hunk or the file, or unstage it"),
+    ("s", "stage the hunk or the file, or unstage it; in the list S: staged, s: partly"),
     ("C", "commit what is staged"),
     ("e", "open the editor there"),
     ("w", "ask /why about the line"),
@@ -511,7 +511,10 @@ class ReviewScreen(Modal[None]):
         is_done = self._run_commit(draft.root, message)
         self._uncommitted = "" if is_done else message
         if is_done:
-            self._tell(f"Committed {count_text(len(names), 'file')}.")
+            commit = await self._actions.newest_commit(draft.root)
+            done = f"Committed {count_text(len(names), 'file')}{f' as {commit}' if commit else ''}."
+            self._tell(done)
+            self._front.say(done)
         else:
             self._tell("Git did not commit.", is_problem=True)
         await self.reload()

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, zip_longest
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -617,8 +617,11 @@ def _cut_start(text: str, most: int) -> str:
     return text if len(text) <= most else f"…{text[1 - most :]}"
 
 
+_INDEX_SIGNS: Final = {"staged": " S", "partly staged": " s", "conflict": " !"}
+
+
 def list_files(review: Review, current: int, width: int, palette: Palette) -> list[Line]:
-    """The list of files: a mark for reviewed ones, the name, counts and comments."""
+    """The list of files: a mark for reviewed ones, the name, counts, comments and git's index."""
     rows: list[Line] = []
     comments = review.state.shown()
     for number, change in enumerate(review.changes):
@@ -626,6 +629,7 @@ def list_files(review: Review, current: int, width: int, palette: Palette) -> li
         open_count = sum(one.path == change.name and one.state != "resolved" for one in comments)
         mark = "✓ " if review.state.is_reviewed(change) else "  "
         tail = f" +{added} -{removed}" + (f" ┃{open_count}" if open_count else "")
+        tail += _INDEX_SIGNS.get(review.in_index.get((change.name, ""), ""), "")
         name = _cut_start(_one_line(change.name), max(width - len(tail) - 2, 6))
         style = palette.strong if number == current else palette.muted
         gap = " " * max(width - len(name) - len(tail) - 2, 0)

@@ -70,7 +70,7 @@ async def _page(front: Front) -> Page:
         )
     )
     sections = [PageSection("In use", used)] if used else []
-    sections.append(PageSection("Skills", tuple(_rows(found)) or (("", _NONE),)))
+    sections.append(PageSection("Available", tuple(_rows(found)) or (("", _NONE),)))
     if withheld:
         rows = tuple((name, file_text(path, cwd)) for name, path in withheld.items())
         sections.append(PageSection("Not in force: this folder is not trusted (/trust)", rows))

@@ -12,6 +12,8 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent
 from agent_tui.features.tree.branches import Branches
 from agent_tui.features.tree.difference import FileDifference
+from agent_tui.safe_text import printable_line
+from agent_tui.sessions.entries import MessageEntry
 from agent_tui.sessions.lineage.joined import ContinuationPoint
 from agent_tui.sessions.replay.file_changes import RestorePlan
 
@@ -28,6 +30,8 @@ _WAYS: Final[dict[GoesBack, str]] = {
 _ONE_MORE = "one more message; the files stay unchanged"
 BUSY = "Cannot go back while the agent works. {stop}"
 _SHOWN_FILES = 12
+_WORDS_CHARS = 56
+"""Most characters of a message that a question repeats: its line fits in 80 columns."""
 
 
 @command(
@@ -103,7 +107,7 @@ async def choose_files(
     runtime = front.runtime
     plan = await runtime.files.plan_for(place)
     is_open = bool(plan.restores) or redo is not None
-    way = wanted or (await _ask(front, plan, redo) if is_open else "talk")
+    way = wanted or (await _ask(front, place, plan, redo) if is_open else "talk")
     if way == "redo":
         await _take_restore_back(front, redo or RestorePlan(), is_chosen=True)
         return None, ()
@@ -127,7 +131,7 @@ async def _take_restore_back(front: Front, plan: RestorePlan, *, is_chosen: bool
         choices.append(Choice(going_on, f"finish it: {count} not restored yet", "g"))
     question = Question(
         "Undo the last restore of files?",
-        _facts(front, plan, await files.differences(plan)),
+        ("The conversation stays.", *_facts(front, plan, await files.differences(plan))),
         tuple(choices),
     )
     is_open = front.can_ask and (not is_chosen or bool(going_on.restores))
@@ -137,12 +141,13 @@ async def _take_restore_back(front: Front, plan: RestorePlan, *, is_chosen: bool
 
 
 async def _ask(
-    front: Front, plan: RestorePlan, redo: RestorePlan | None
+    front: Front, place: ContinuationPoint, plan: RestorePlan, redo: RestorePlan | None
 ) -> GoesBack | Literal["redo"] | None:
     if not front.can_ask:
         front.say("Files have changed since. Say what to undo, for example /undo both.", "warning")
         return None
     differences = await front.runtime.files.differences(plan)
+    facts = (_say_where(place), *_facts(front, plan, differences))
     choices: list[Choice[GoesBack | Literal["redo", "show"]]] = [
         Choice("talk", _WAYS["talk"] if plan.restores else _ONE_MORE, "t")
     ]
@@ -152,14 +157,21 @@ async def _ask(
         choices.append(Choice("show", "show the file changes", "d"))
     if redo is not None:
         newest = len(choices) if front.runtime.files.is_said_since_restore else 0
-        choices.insert(newest, Choice("redo", f"redo: {_say_redo(front, redo)}", "r"))
+        choices.insert(newest, Choice("redo", f"redo files only: {_say_redo(front, redo)}", "r"))
     while True:
-        answer = await front.ask(
-            Question("What should go back?", _facts(front, plan, differences), tuple(choices))
-        )
+        answer = await front.ask(Question("What should go back?", facts, tuple(choices)))
         if answer != "show":
             return answer
         await front.show(_page(front, differences))
+
+
+def _say_where(place: ContinuationPoint) -> str:
+    """The place in the conversation, by the first words there."""
+    entry = place.entry
+    text = entry.message.text if isinstance(entry, MessageEntry) else ""
+    words = printable_line(place.text if place.said else text, _WORDS_CHARS)
+    where = "before your message" if place.said else "after the entry"
+    return f"To {where}: {words}" if words else f"To {where}"
 
 
 def _say_redo(front: Front, plan: RestorePlan) -> str:

@@ -119,8 +119,8 @@ NOT_KEPT = "its content was not saved"
 ReadVersion = Callable[[str], FileVersion]
 
 
-def plan_restore(written: Sequence[Entry], leaf_id: str | None, now: ReadVersion) -> RestorePlan:
-    """The plan to restore files to their state when `leaf_id` was the newest entry.
+def plan_restore(written: Sequence[Entry], entry_id: str | None, now: ReadVersion) -> RestorePlan:
+    """The plan to restore files to their state when `entry_id` was the newest entry.
 
     Changes reach the disk in the order in which entries were written, on whatever branch. So each
     file is restored to before its first change after that entry. A file that is not as the session
@@ -128,18 +128,19 @@ def plan_restore(written: Sequence[Entry], leaf_id: str | None, now: ReadVersion
 
     Args:
         written: All entries of the session, in the order they were written.
-        leaf_id: The entry; None for before all of them.
+        entry_id: The entry; None for before all of them. The message itself if its turn is undone:
+            what it follows may be far older, if the conversation went back before it was sent.
         now: Reads a file's version.
     """
     ids = [entry.id for entry in written]
-    since = written[ids.index(leaf_id) + 1 :] if leaf_id in ids else written
+    since = written[ids.index(entry_id) + 1 :] if entry_id in ids else written
     targets: dict[str, FileVersion] = {}
     for recorded in filter(None, map(changes_here, since)):
         for change in recorded.changes:
             targets.setdefault(change.path, change.before)
     plan = _plan(targets, _last_known(written), now)
     left = tuple((path, _who_changed(path, written, now) or why) for path, why in plan.left)
-    there = tuple(_left_there(since, leaf_id, targets, now))
+    there = tuple(_left_there(since, entry_id, targets, now))
     return RestorePlan(plan.restores, (*left, *there))
 
 
@@ -240,10 +241,10 @@ def _who_changed(path: str, written: Sequence[Entry], now: ReadVersion) -> str:
 
 
 def _left_there(
-    since: Sequence[Entry], leaf_id: str | None, here: Collection[str], now: ReadVersion
+    since: Sequence[Entry], entry_id: str | None, here: Collection[str], now: ReadVersion
 ) -> Iterable[tuple[str, str]]:
-    """Files that others changed below `leaf_id`, and not only here, with why they stay."""
-    below, before = {leaf_id}, dict[str, tuple[FileVersion, str]]()
+    """Files that others changed below `entry_id`, and not only here, with why they stay."""
+    below, before = {entry_id}, dict[str, tuple[FileVersion, str]]()
     for entry in since:
         if entry.parent_id not in below:
             continue

@@ -89,7 +89,7 @@ def activity_text(state: ActivityState, now: float, wall_s: float = 0.0) -> str:
         parts = [f"{state.label}…", format_duration(now - state.started_at)]
     if state.round:
         parts.insert(1, state.round)
-    if state.output_chars >= _CHARS_PER_TOKEN:
+    if state.output_chars >= _CHARS_PER_TOKEN and not state.paused_at:
         parts.append(f"↓{short_count(state.output_chars // _CHARS_PER_TOKEN)} tokens")
     if state.can_stop:
         parts.append(keys_in_force().hint("interrupt", "stops"))

@@ -182,8 +182,9 @@ class ThemePicker(PickerScreen[str]):
         self._try_on(row.value)
 
     def action_leave(self) -> None:
-        """Close and restore the earlier theme."""
-        self._try_on(self._before)
+        """Clear the search, else close and restore the earlier theme."""
+        if not self.wanted:
+            self._try_on(self._before)
         super().action_leave()
 
 

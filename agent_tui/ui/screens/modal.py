@@ -238,7 +238,15 @@ class PageScreen(ReadingScreen):
 
     @on(Input.Submitted, "#page-search")
     def _close_on_enter(self) -> None:
-        self.action_leave()
+        self.dismiss(None)
+
+    def action_leave(self) -> None:
+        """Clear the search, else close."""
+        for field in self.query("#page-search").results(Input):
+            if field.value:
+                field.value = ""
+                return
+        self.dismiss(None)
 
 
 def section_widgets(sections: Sequence[PageSection]) -> Iterator[Widget]:

@@ -333,11 +333,13 @@ class PickerScreen(Modal[ValueT], Generic[ValueT]):
         self._field.focus()
 
     def action_leave(self) -> None:
-        """End a search that was begun with a key, else close without a result."""
-        if self._field.has_focus and not self.searches_at_once:
-            self._field.value = ""
+        """Clear the search and end one that was begun with a key, else close without a result."""
+        is_begun = self._field.has_focus and not self.searches_at_once
+        if is_begun:
             self.set_focus(None)
-        else:
+        if self._field.value:
+            self._field.value = ""
+        elif not is_begun:
             self.dismiss(None)
 
     def pick(self, row: PickerRow[ValueT]) -> None:

@@ -1,5 +1,8 @@
+from pathlib import Path
+
 import pytest
 
+from agent_tui.config import CompactionSettings
 from agent_tui.features.context.contents import (
     LargeMessage,
     Part,
@@ -47,6 +50,24 @@ async def test_messages_are_counted_by_kind(tmp_path):
     assert kinds[:4] == ["system", "tools", "you", "replies"]
     assert shown.largest[0].label.startswith("you: What is in the file?")
     assert shown.target_tokens == runtime.conversation.limits.target > 0
+
+
+@pytest.mark.parametrize(
+    ("window", "settings", "held_by"),
+    [
+        (4_000, CompactionSettings(trigger_at=0.99), "the rest is for the reply"),
+        (400_000, CompactionSettings(trigger_tokens=100_000), "compaction.trigger_tokens"),
+        (400_000, CompactionSettings(trigger_tokens=0), ""),
+    ],
+)
+async def test_what_makes_compaction_start_below_the_setting_is_named(
+    tmp_path: Path, window: int, settings: CompactionSettings, held_by: str
+):
+    runtime = Stage(tmp_path).runtime([], window=window, compaction=settings)
+    shown = await map_context(runtime.conversation)
+    assert shown.held_by == held_by
+    assert f"({held_by})" * bool(held_by) in shown.compaction_words
+    assert (shown.compacts_at < round(settings.trigger_at * 100)) is bool(held_by)
 
 
 async def test_a_result_is_named_by_its_call_not_by_what_it_begins_with(tmp_path):

@@ -16,7 +16,7 @@ from agent_tui.errors import AgentTuiError
 from agent_tui.events import AgentEvent, CompactionFailed, Notice
 from agent_tui.features.tour.scripted import Reply
 from agent_tui.features.tree.branches import Branches
-from agent_tui.messages import ToolCall
+from agent_tui.messages import ToolCall, UserMessage
 from agent_tui.sessions.entries import Entry, Header, MessageEntry
 from agent_tui.sessions.file.kept_files import KeptFiles, digest_of, folder_of
 from agent_tui.sessions.lineage.chain import snapshot
@@ -75,9 +75,10 @@ async def back_to(runtime: AgentRuntime, number: int) -> RestorePlan:
 
 
 def behind(runtime: AgentRuntime, leaf_id: str | None) -> ContinuationPoint:
-    """The place where `leaf_id` was the newest entry."""
+    """The place where `leaf_id` was the newest entry; None: before the first message."""
     log = runtime.conversation.log
-    return ContinuationPoint(snapshot(log), log.entries[0], leaf_id)
+    by_id = {entry.id: entry for entry in log.entries}
+    return ContinuationPoint(snapshot(log), by_id.get(leaf_id or "", log.entries[0]), leaf_id)
 
 
 def notices(events: tuple[AgentEvent, ...]) -> list[str]:
@@ -98,7 +99,8 @@ async def test_an_edit_and_a_new_file_are_put_back_and_that_is_taken_back(stage:
     assert {Path(r.path).name for r in plan.restores} == {"old.py", "new.py"}
     told = notices(await runtime.files.carry_out(plan))
     assert told == [
-        "1 file restored: old.py. 1 file deleted: src/new.py. /undo offers to redo the changes."
+        "1 file restored: old.py. 1 file deleted: src/new.py. "
+        "/undo offers to redo the file changes."
     ]
     assert old.read_bytes() == b"one\r\ntwo\r\n"
     assert old.stat().st_mode & 0o777 == 0o751
@@ -187,6 +189,26 @@ async def test_talk_alone_leaves_the_files_and_they_can_still_go_back_later(stag
     place = await Branches(runtime).place_of(first)
     await runtime.files.carry_out(await runtime.files.plan_for(place))
     assert not (stage.workspace / "a.txt").exists()
+
+
+async def test_undoing_a_message_that_changed_nothing_leaves_what_an_older_branch_changed(
+    stage: Stage,
+):
+    file = stage.workspace / "a.txt"
+    runtime = stage.runtime(
+        [Reply(text="1"), write("a.txt", "kept"), Reply(text="2"), Reply(text="3")]
+    )
+    for text in ("Explain.", "Fix it."):
+        await collect(runtime.submit(text))
+    await runtime.files.carry_out(await back_to(runtime, 1))
+    await Branches(runtime).go_back(said(runtime, 1))
+    await runtime.files.carry_out(await runtime.files.plan_taking_back(), tells_model=True)
+    await Branches(runtime).go_back(said(runtime, 0))
+    await collect(runtime.submit("Explain otherwise."))
+    place = await Branches(runtime).last_said()
+    assert place is not None
+    assert (await runtime.files.plan_for(place)).is_empty
+    assert file.read_text() == "kept"
 
 
 async def test_another_branch_has_its_files_again(stage: Stage):
@@ -470,12 +492,14 @@ async def test_each_restore_is_undone_newest_first(stage: Stage):
         wanted = FileVersion(digest=digest_of(b"as before"), mode=FILE, is_kept=kept)
         plan = RestorePlan((Restore(str(file), present, wanted),))
         told = notices(await runtime.files.carry_out(plan))
-        assert told == [f"1 file restored: {file.name}. /undo offers to redo the changes."]
+        assert told == [f"1 file restored: {file.name}. /undo offers to redo the file changes."]
     told = notices(await runtime.files.carry_out(await runtime.files.plan_taking_back()))
-    assert told == ["1 file restored: b.txt. /undo offers to undo the restore before it."]
+    assert told == [
+        "Redone, files only: 1 file restored: b.txt. /undo offers to undo the restore before it."
+    ]
     assert [file.read_text() for file in files] == ["as before", "changed"]
     told = notices(await runtime.files.carry_out(await runtime.files.plan_taking_back()))
-    assert told == ["1 file restored: a.txt."]
+    assert told == ["Redone, files only: 1 file restored: a.txt."]
     assert [file.read_text() for file in files] == ["changed", "changed"]
     assert (await runtime.files.plan_taking_back()).is_empty
 
@@ -548,6 +572,11 @@ class Disk:
             made = RecordedFileChange(path=str(path), before=before, after=after)
             self.record([made], is_restore=False)
 
+    def take(self) -> list[Entry]:
+        """The records since the last time, for a session's log."""
+        taken, self.entries = self.entries, []
+        return [each.model_copy(update={"id": "", "parent_id": None}) for each in taken]
+
     def back(self, number: int) -> None:
         """Go back to behind an entry, and look at what came of it."""
         at = number % len(self.moments)
@@ -586,6 +615,57 @@ def test_whatever_happens_going_back_is_exact_or_names_what_it_leaves(
                     disk.ours(file, content, runs=runs)
                 case _:
                     disk.back(number)
+
+
+ACTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("send"), st.text("abc", max_size=2), st.integers(0, 3)),
+        st.tuples(st.sampled_from(["both", "talk", "files", "redo"]), st.just(""), st.just(0)),
+        st.tuples(st.just("go back"), st.just(""), st.integers(0, 9)),
+    ),
+    min_size=3,
+    max_size=14,
+)
+
+
+@settings(max_examples=60)
+@given(ACTS)
+async def test_undoing_a_turn_changes_no_file_that_did_not_change_since_its_message_was_sent(
+    acts: list[tuple[str, str, int]],
+):
+    with tempfile.TemporaryDirectory() as name:
+        stage = Stage(Path(name).resolve())
+        runtime = stage.runtime([])
+        log, branches = runtime.conversation.log, Branches(runtime)
+        disk, sent = Disk(stage.workspace), dict[str, dict[str, FileVersion]]()
+        disk.kept = runtime.conversation.kept_files
+        for act, files, number in acts:
+            match act:
+                case "send":
+                    message = log.append(MessageEntry(message=UserMessage(content="Go.")))
+                    sent[message.id] = disk.look()
+                    for file in files:
+                        disk.ours(file, b"%d" % number if number else None, runs=False)
+                        log.append_many(disk.take())
+                case "redo":
+                    await runtime.files.carry_out(
+                        await runtime.files.plan_taking_back(), tells_model=True
+                    )
+                case "go back":
+                    if sent:
+                        await branches.go_back([*sent][number % len(sent)])
+                case _ if (place := await branches.last_said()) is not None:
+                    before, was = disk.look(), sent[place.entry.id]
+                    if act != "talk":
+                        plan = await runtime.files.plan_for(place)
+                        await runtime.files.carry_out(plan, tells_model=act == "files")
+                        assert {n: v for n, v in disk.look().items() if not v.is_as(before[n])} == {
+                            n: v for n, v in was.items() if not v.is_as(before[n])
+                        }
+                    if act != "files":
+                        await branches.go_to(place)
+                case _:
+                    pass
 
 
 OWN = st.lists(

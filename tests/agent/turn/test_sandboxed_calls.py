@@ -276,6 +276,31 @@ async def test_a_question_inside_suggests_yes(stage: Stage):
     assert (request.is_loss, request.session_rule) == (False, "bash(inside)")
 
 
+@pytest.mark.parametrize("has_sandbox", [True, False])
+async def test_yes_to_all_edits_says_that_commands_run_unasked_exactly_if_they_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_sandbox: bool
+):
+    async def run(_tool: BashTool, _arguments: BashArguments, _context: ToolContext) -> ToolOutput:
+        return ToolOutput("ran")
+
+    def is_on(_sandbox: CommandSandbox, _cwd: Path) -> bool:
+        return has_sandbox
+
+    monkeypatch.setattr(BashTool, "run", run)
+    monkeypatch.setattr(CommandSandbox, "is_on", is_on)
+    write = call("c1", "write", path="a.txt", content="x\n")
+    script = [Reply(tool_calls=(write,)), *_calling("make all")]
+    runtime = Stage(tmp_path).runtime(script, mode="ask")
+    asked: list[ApprovalRequest] = []
+    async for event in runtime.submit("go"):
+        if isinstance(event, ApprovalRequested):
+            asked.append(event.request)
+            choice = "edits" if event.request.is_edit else "no"
+            runtime.pending_approvals.answer(event.request.id, ApprovalAnswer(choice))
+    assert asked[0].accepted == ("edits and sandboxed commands" if has_sandbox else "edits")
+    assert [request.tool_name for request in asked] == ["write", *["bash"] * (not has_sandbox)]
+
+
 async def test_leaving_the_sandbox_needs_a_reason(stage: Stage):
     runtime = stage.runtime(_calling("git push", outside=True))
     assert "outside needs why" in _result([*await collect(runtime.submit("go"))])

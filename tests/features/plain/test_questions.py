@@ -190,6 +190,9 @@ def test_a_plan_is_approved_with_or_without_edits():
     assert shown[:2] == ["Question: follow this plan? Shout", "    1. Do it"]
     assert "a: yes, accepting edits" in out.getvalue()
     assert "Why it asks" not in out.getvalue()
+    ask, out = asker("a")
+    ask.approval(replace(plan, frees_commands=True))
+    assert "a: yes, accepting edits and sandboxed commands" in out.getvalue()
 
 
 def test_a_plan_is_changed_in_the_editor_and_asked_about_again(tmp_path: Path, monkeypatch):

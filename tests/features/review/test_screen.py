@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,14 @@ from agent_tui.features.review.changes import FileChange, Hunk
 from agent_tui.features.review.comments import Comment, ReviewState, comment_entry, read_state
 from agent_tui.features.review.screen import ReviewScreen
 from agent_tui.features.review.sources import Review, ReviewLoader
-from agent_tui.features.review.view import ReviewView
+from agent_tui.features.review.view import ReviewView, list_files
 from agent_tui.features.tour.scripted import Reply, call
 from agent_tui.messages import AssistantMessage, ToolResultMessage, UserMessage
 from agent_tui.sessions.entries import MessageEntry
 from agent_tui.ui.lines_field import LinesField
 from agent_tui.ui.screens.choice import ChoiceScreen
 from agent_tui.ui.screens.modal import PageScreen
+from agent_tui.ui.theme.palette import Palette
 from tests.features.review.test_sources import git
 from tests.support.runtime import Stage
 from tests.ui.app_support import Ui, held, running_app
@@ -333,7 +335,7 @@ async def test_a_hunk_is_taken_back_the_model_is_told_and_undo_redoes_it(tmp_pat
         file = stage.workspace / "a.py"
         await ui.until(lambda: file.read_text() == BEFORE.replace("line 30\n", "line thirty\n"))
         await ui.until(lambda: "line three" not in text(ui))
-        assert ui.toasts == ["Hunk taken back: a.py. /undo offers to redo the changes."]
+        assert ui.toasts == ["1 hunk taken back in a.py. /undo offers to redo the file changes."]
         request = ui.runtime.conversation.request()
         told = [m.text for m in request.messages if isinstance(m, UserMessage)][-1]
         assert "The user took this change in a.py back" in told
@@ -492,7 +494,7 @@ async def test_a_new_file_taken_back_is_gone(tmp_path: Path):
         await ui.pilot.press("y")
         await ui.until(lambda: not (stage.workspace / "new.py").exists())
         await ui.until(lambda: ui.toasts)
-        assert ui.toasts[-1] == "1 file deleted: new.py. /undo offers to redo the changes."
+        assert ui.toasts[-1] == "1 file deleted: new.py. /undo offers to redo the file changes."
 
 
 async def test_a_hunk_that_is_not_as_shown_is_shown_again(tmp_path: Path):
@@ -867,6 +869,11 @@ async def test_what_is_taken_back_is_unstaged(tmp_path: Path):
         await ui.pilot.press("s")
         await ui.until(lambda: "⋯ 1-6  staged" in text(ui))
         assert "▾ a.py  +2 -2  partly staged" in text(ui)
+        marks = {("a.py", ""): "partly staged"}
+        screen = ui.app.screen
+        assert isinstance(screen, ReviewScreen)
+        rows = list_files(replace(screen.review, in_index=marks), 0, 36, Palette())
+        assert "".join(part.text for part in rows[0].segments).endswith("+2 -2 s")
         assert "1 staged" in title(ui)
         await ui.pilot.press("x")
         await ui.until(lambda: "The hunk is unstaged." in ui.toasts)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from agent_tui.attachments import without_attachments
+from agent_tui.attachments import plan_approved_by, without_attachments
 from agent_tui.features.why.line_history.changes import RecordedChange
 from agent_tui.features.why.line_history.kept_lines import lines_of, sources_of
 from agent_tui.features.why.line_history.replay import Versions
@@ -117,21 +117,28 @@ class _Asked:
 
 
 def _asked(start: Entry, session: KnownSession, sessions: Sequence[KnownSession]) -> _Asked | None:
-    """The nearest user message above `start`, in its session or in one that it continues."""
+    """The nearest user message above `start`, in its session or in one that it continues.
+
+    The approval of a plan counts only without another message: the model wrote its text.
+    """
     walked: set[str] = set()
+    approved: _Asked | None = None
     while session.id not in walked:
         walked.add(session.id)
         for entry in _upward(start, session):
             if isinstance(entry, MessageEntry) and isinstance(entry.message, UserMessage):
-                return _Asked(entry, entry.message)
+                asked = _Asked(entry, entry.message)
+                if not plan_approved_by(entry.message.text):
+                    return asked
+                approved = approved or asked
         parent = _parent(session, sessions)
         begun = session.header.timestamp
         before = [e for e in parent.entries if e.timestamp <= begun] if parent is not None else []
         leaf = leaf_of(before)
         if parent is None or leaf is None:
-            return None
+            break
         session, start = parent, leaf
-    return None
+    return approved
 
 
 def _parent(session: KnownSession, sessions: Sequence[KnownSession]) -> KnownSession | None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent_tui.attachments import approving_message
 from agent_tui.features.importers.claude_tree import claude_details
 from agent_tui.features.importers.diffs import creation, replacement
 from agent_tui.features.why.line_history.changes import changes_of_file, in_order_of_time
@@ -132,6 +133,15 @@ def test_lines_that_a_lost_change_cannot_have_written_keep_their_answer():
     above, kept, below = session.lines("by call\none\nby call\n")
     assert [kept] == made((0, 0))
     assert above == below == {Unknown(1, 2)}
+
+
+def test_the_request_behind_a_plan_counts_not_its_approval():
+    session = Session()
+    session.say(UserMessage(content="Add it."))
+    session.say(UserMessage(content=approving_message("## Goal")))
+    session.call("apply_patch", {"input": ADD})
+    (change,) = in_order_of_time([session.known])
+    assert facts_of(change, [session.known]).asked == "Add it."
 
 
 @pytest.mark.parametrize("command", [{"command": "make test"}, {"cmd": "make test"}])
