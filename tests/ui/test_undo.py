@@ -130,6 +130,21 @@ async def test_talk_alone_goes_back_and_a_message_that_changed_nothing_asks_noth
         assert present(tmp_path) == AFTER
 
 
+async def test_a_returned_message_stays_if_undo_behind_it_is_cancelled(tmp_path: Path):
+    async with changing(tmp_path) as ui:
+        await ui.send("Change them")
+        await ui.send("Well")
+        await ui.write("/undo")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.text == "Well")
+        await ui.write("/undo")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not isinstance(ui.app.screen, ChoiceScreen))
+        assert ui.text == "Well"
+
+
 @pytest.mark.thorough
 async def test_the_tree_asks_too(tmp_path: Path):
     async with changing(tmp_path) as ui:
