@@ -216,6 +216,8 @@ _NEEDED_EARLIER = (
     "settings",
     "prompt_modes",
     "screen_watcher",
+    "stores",
+    "stores_elsewhere",
 )
 """What of a feature is used before plugins are loaded."""
 

@@ -497,6 +497,8 @@ def test_the_public_names_and_their_signatures():
             "screen_watcher",
             "command_finders",
             "checks",
+            "stores",
+            "stores_elsewhere",
             "part",
             "brings",
         ],

@@ -74,7 +74,7 @@ async def test_every_setting_is_listed_by_section_with_its_value_and_origin(tmp_
         assert "the environment variable AGENT_TUI_THINKING sets it" in said(ui)
         await search(ui, "compact automatically")
         assert lines(ui) == ["compaction.auto config.toml:3 false"]
-        await ui.pilot.press("escape")
+        await ui.pilot.press("escape", "escape")
         assert not isinstance(ui.app.screen, SettingsScreen)
 
 

@@ -113,7 +113,7 @@ async def test_the_changes_are_shown_before_it_is_decided(tmp_path: Path):
         assert ui.text == ""
 
 
-async def test_talk_alone_and_files_alone(tmp_path: Path):
+async def test_talk_alone_goes_back_and_a_message_that_changed_nothing_asks_nothing(tmp_path: Path):
     async with changing(tmp_path) as ui:
         await ui.send("Change them")
         await question(ui, "/undo")
@@ -125,11 +125,24 @@ async def test_talk_alone_and_files_alone(tmp_path: Path):
         await ui.submit("/tree")
         await ui.until(lambda: isinstance(ui.app.screen, TreeScreen))
         await ui.settle()
-        await ui.pilot.press("enter")
-        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
-        await ui.pilot.press("t")
+        await ui.pilot.press("enter")  # no file has changed since, so nothing is asked
         await ui.until(lambda: ui.text == "Otherwise")
         assert present(tmp_path) == AFTER
+
+
+async def test_a_returned_message_stays_if_undo_behind_it_is_cancelled(tmp_path: Path):
+    async with changing(tmp_path) as ui:
+        await ui.send("Change them")
+        await ui.send("Well")
+        await ui.write("/undo")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: ui.text == "Well")
+        await ui.write("/undo")
+        await ui.pilot.press("enter")
+        await ui.until(lambda: isinstance(ui.app.screen, ChoiceScreen))
+        await ui.pilot.press("escape")
+        await ui.until(lambda: not isinstance(ui.app.screen, ChoiceScreen))
+        assert ui.text == "Well"
 
 
 @pytest.mark.thorough

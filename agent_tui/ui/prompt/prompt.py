@@ -327,7 +327,10 @@ class Prompt(Vertical):
             return
         draft = self.draft.trim()
         if self._returned_text and draft.text.removeprefix(self._returned_text).strip() == _UNDO:
-            draft = Draft(_UNDO)
+            returned = Draft(self._returned_text)
+            self._submit(Draft(_UNDO))
+            self.load(returned, is_returned=True)  # it stays if nothing is undone
+            return
         if draft.is_empty:
             draft = Draft(self._suggested)
         if draft.is_empty:
