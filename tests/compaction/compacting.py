@@ -6,11 +6,13 @@ from pathlib import Path
 
 from agent_tui.compaction.outcome import CompactionResult, Outcome
 from agent_tui.compaction.request import CompactionRequest, ContextSizes
+from agent_tui.compaction.transcript import escape_tags
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
+from agent_tui.messages import UserMessage
 from agent_tui.providers.base import ModelRef, Provider
 from agent_tui.sessions.context import build_context
-from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry
+from agent_tui.sessions.entries import Carryover, CompactionEntry, Entry, MessageEntry
 from agent_tui.sessions.replay.changes import in_force
 from agent_tui.sessions.replay.normalise import ContextMessage
 from agent_tui.sessions.replay.pins import pins_on
@@ -42,6 +44,13 @@ def compacted(
         return asyncio.run(compact(writer, counter, request, settings=settings))
     except CompactionError:
         return None
+
+
+def is_shown(text: str, result: CompactionResult) -> bool:
+    """Whether `text` stands word for word in the summary, or in a message of the user's below."""
+    kept = (one.message for one in result.kept_entries if isinstance(one, MessageEntry))
+    below = "\n".join(one.text for one in kept if isinstance(one, UserMessage))
+    return escape_tags(text) in result.summary or text in below
 
 
 def request_for(

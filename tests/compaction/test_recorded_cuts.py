@@ -10,7 +10,6 @@ from agent_tui.compaction.ledger.pinned import find_rules
 from agent_tui.compaction.outcome import CompactionResult, child_entries
 from agent_tui.compaction.plan import live_entries, previous_summary
 from agent_tui.compaction.sections.history import Done, read_history
-from agent_tui.compaction.transcript import escape_tags
 from agent_tui.config import CompactionSettings
 from agent_tui.errors import CompactionError
 from agent_tui.messages import UserMessage
@@ -29,6 +28,7 @@ from tests.compaction.compacting import (
     compacted,
     edited,
     in_place,
+    is_shown,
     request_for,
     seen,
     size,
@@ -147,7 +147,7 @@ def _assert_rules_are_kept(path: Sequence[Entry], result: CompactionResult) -> N
         for sentence in find_rules(entry.message.text)
     ]
     if sum(len(sentence) + 3 for sentence in said) <= PINS_CHARS:
-        assert all(escape_tags(sentence) in result.summary for sentence in said)
+        assert all(is_shown(sentence, result) for sentence in said)
 
 
 def _assert_the_next_one_begins_there(

@@ -89,7 +89,7 @@ def test_limits_in_characters_are_those_of_the_texts_in_the_list() -> None:
 
 
 def test_the_question_is_short_and_asks_for_what_quoting_cannot_say() -> None:
-    text = " ".join(ask_with().text.split())
+    text = " ".join(ask_text(ask_with()).split())
     assert COUNTER.count_text(text) <= 1_000
     for words in (
         "the command or edit itself, the whole exact message",
