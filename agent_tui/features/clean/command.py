@@ -42,7 +42,8 @@ Examples:
   agent-tui clean sessions --older-than 90d   move old sessions to the trash
 
 With --json, without KIND:
-  [{"kind", "place", "path", "files", "sizeBytes", "lastUse", "loss", "removal"}]
+  [{"kind", "place", "path", "files", "sizeBytes", "lastUse", "loss",
+    "removal"}]
 "lastUse" is ISO 8601 in UTC or null. "path" is null for what is in a git
 remote. "removal" says how to remove what "clean" doesn't; else it is empty.
 With KIND:

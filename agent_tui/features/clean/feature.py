@@ -7,7 +7,7 @@ FEATURE = Feature(
     subcommands=(
         Subcommand(
             "clean",
-            "list what agent-tui stored on this machine, remove what you choose",
+            "list what is stored on this machine, remove what you choose",
             "agent_tui.features.clean.command",
         ),
     ),
