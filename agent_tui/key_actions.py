@@ -157,7 +157,7 @@ class KeyMap:
         for name, keys in self.chosen.items():
             for key in keys:
                 if key == "ctrl+c" and name != "clear_or_leave":
-                    yield name, "ctrl+c is reserved: it stops, clears the prompt and quits"
+                    yield name, "ctrl+c is reserved: it clears the prompt, stops and quits"
                 elif key in seen and seen[key] != name:
                     yield name, f"{format_key(key)} is already bound to {seen[key]}"
                 seen.setdefault(key, name)

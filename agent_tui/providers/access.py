@@ -234,7 +234,9 @@ class AdaptingProvider:
             async with aclosing(self._inner.stream(request)) as chunks:
                 async for chunk in chunks:
                     if isinstance(chunk, UsageChunk):
-                        usage = await asyncio.to_thread(estimate_input, chunk.usage, request, info)
+                        usage = chunk.usage  # paid, too, if this is cancelled here
+                        if usage.is_estimate:
+                            usage = await asyncio.to_thread(estimate_input, usage, request, info)
                         yield UsageChunk(usage)
                         continue
                     if isinstance(chunk, FinishChunk) and usage is None:

@@ -120,7 +120,8 @@ UNSTATED: Final = Usage(is_estimate=True)
 def estimate_input(usage: Usage, request: ModelRequest, info: ModelInfo) -> Usage:
     """`usage` with an estimate of the input, if the service did not count it. Blocking.
 
-    Without it, a service that sends no counts would exhaust no limit, however much it reads.
+    Without it, a service that sends no counts would exhaust no limit, however much it reads. If it
+    sends nothing at all, only replies that come to their end are estimated.
     """
     if not usage.is_estimate or usage.input or info.input_price is None:
         return usage

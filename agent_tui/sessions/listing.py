@@ -164,8 +164,10 @@ def _costs(data: bytes, summary: SessionSummary) -> Iterator[float]:
         line = _line_around(data, found.start())
         moment = _MOMENT.search(line)
         is_header = line.startswith(b'{"type":"session"')
+        is_first = line.startswith(b'{"type":"compaction"') and b'"parentId":null' in line
         is_copied = moment is not None and moment[1].decode() < summary.created
-        if is_header or not (_PULLED_MARK in line or (summary.parent_session and is_copied)):
+        is_elsewhere = is_first or _PULLED_MARK in line  # the header has the first compaction's
+        if is_header or not (is_elsewhere or (summary.parent_session and is_copied)):
             with suppress(ValueError):
                 yield float(found[1])
 
@@ -292,7 +294,7 @@ def discard_if_broken(path: Path, error: OSError | sqlite3.Error) -> None:
             path.with_name(path.name + suffix).unlink()
 
 
-_SCHEMA_VERSION = 9
+_SCHEMA_VERSION = 10
 _BUSY_TIMEOUT_S = 0.5
 
 _Row: TypeAlias = tuple[int, int, int, str]

@@ -125,6 +125,7 @@ class Controller:
         self._screen_left_at: float | None = None
         self._was_full = False
         self._is_looking = False
+        self._commands = 0
         self._between_turns = BetweenTurns(self.front)
 
     @property
@@ -254,6 +255,7 @@ class Controller:
         draft = draft or Draft(text)
         called = self.registry.read(text)
         if isinstance(called, CalledCommand):
+            self._commands += 1
             self._ports.start_work(self._run_command(called, draft))
         elif isinstance(called, UnknownCommand):
             self._view.give_back((draft,))
@@ -283,6 +285,7 @@ class Controller:
         """Run a command, or say that it is unknown, and wait for its end."""
         called = self.registry.read(text)
         if isinstance(called, CalledCommand):
+            self._commands += 1
             await self._run_command(called, Draft())
         elif isinstance(called, UnknownCommand):
             self._view.say(called.why, "warning")
@@ -292,13 +295,20 @@ class Controller:
             await called.run(self._ports.front_for(draft))
         except AgentTuiError as error:
             self._view.say(str(error), "error")
+        finally:
+            self._commands -= 1
+            self._tell_news()
 
     # Keys
 
     def note_typing(self) -> None:
-        """Note that a key changed the prompt: neither an Esc nor a cleared draft counts."""
+        """Note that a key changed the prompt.
+
+        An earlier Esc no longer counts, and news that waited for a draft begins a turn if it is gone.
+        """
         self._escaped_at = None
-        self._tell_news()
+        if not self._commands:  # sending one clears the prompt, too
+            self._tell_news()
 
     def note_screen_left(self) -> None:
         """Note that the user left a screen: another Esc right after it is meant for the screen."""

@@ -173,3 +173,19 @@ def test_what_was_paid_elsewhere_is_no_cost(tmp_path: Path) -> None:
     found = read_summary(path)
     assert found is not None
     assert found.cost_usd == 2.5
+
+
+def test_the_summary_that_began_a_session_costs_what_its_header_has(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    usage = Usage(cost=Cost(total=0.25))
+    spent = Requests(model="m", requests=1, usage=usage)
+    child = header(
+        parent_session="other", compaction=Carryover(lastSummary="S", spent=(spent,))
+    )
+    first = CompactionEntry(
+        summary="S", first_kept_entry_id="", usage=usage, timestamp=child.timestamp
+    )
+    path.write_bytes(session_bytes(chain(first, entry(paid(0.5))), child))
+    found = read_summary(path)
+    assert found is not None
+    assert found.cost_usd == 0.75

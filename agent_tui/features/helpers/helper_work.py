@@ -11,7 +11,7 @@ class HelperChange:
     """A file that a helper changed, relative to the top of the repository.
 
     `before` is its content when the helper began, None if it did not exist; `after` is None if the
-    helper deleted it. Both are as git checks them out, with its filters and line endings.
+    helper deleted it. Both are as git checks them out, with its line endings; no filter runs.
     """
 
     name: str

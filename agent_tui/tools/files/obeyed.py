@@ -172,7 +172,7 @@ _HARMLESS_HIDDEN_NAMES = """
 """
 _HARMLESS_HIDDEN = tuple(_HARMLESS_HIDDEN_NAMES.split())
 """Hidden files of a project that determine no more than its code does."""
-_VERSION: Final = re.compile(rb"[\w.+@*^~<>=|, -]*(?:/[\w.*-]+)?\r?")
+_VERSION: Final = re.compile(rb"(?:[\w.+@*^~<>=|, -]*|lts/[\w.*-]+)\r?")
 """A line of a file of versions that names no folder: ``3.12``, ``lts/iron``, ``>=20 <22``."""
 
 _RUN_BY_NAMES: Final = {

@@ -327,7 +327,7 @@ class Prompt(Vertical):
             return
         draft = self.draft.trim()
         if self._returned_text and draft.text.removeprefix(self._returned_text).strip() == _UNDO:
-            returned = Draft(self._returned_text)
+            returned = Draft(self._returned_text, draft.pastes, draft.images)
             self._submit(Draft(_UNDO))
             self.load(returned, is_returned=True)  # it stays if nothing is undone
             return

@@ -14,7 +14,7 @@ For the app, `Transcript` (in `view`) is all there is; all methods are synchrono
   new_count)``; scrolling is at once (``action_page_up`` and its like);
 - ``prepend(blocks)``, ``dim_above(spoken)``, ``keep_from(id)``, ``offer_earlier(has_earlier)``
   and the message ``Transcript.EarlierWanted``: what was said before a compaction, dimmed;
-- ``begin_find(tell)``, ``find(text)``, ``find_next(direction)``, ``end_find(stays=)``: the chat
-  stands still from the first to the last of them, and ``tell`` gets each `FindState`;
+- ``hold(marker)``, ``held_at``, ``reveal(id, row)``, ``let_go(stays=)``: the chat stands still from
+  the first to the last of them, and ``marker`` marks its rows;
 - ``to_text()``, ``last_reply_text``.
 """
