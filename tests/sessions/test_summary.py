@@ -179,9 +179,7 @@ def test_the_summary_that_began_a_session_costs_what_its_header_has(tmp_path: Pa
     path = tmp_path / "s.jsonl"
     usage = Usage(cost=Cost(total=0.25))
     spent = Requests(model="m", requests=1, usage=usage)
-    child = header(
-        parent_session="other", compaction=Carryover(lastSummary="S", spent=(spent,))
-    )
+    child = header(parent_session="other", compaction=Carryover(lastSummary="S", spent=(spent,)))
     first = CompactionEntry(
         summary="S", first_kept_entry_id="", usage=usage, timestamp=child.timestamp
     )

@@ -68,7 +68,9 @@ def _find_ours(listed: AgentList, start: str) -> AgentRow:
     found = [row for row in listed.rows() if row.is_ours and row.id.startswith(start)]
     if len(found) != 1:
         what = f"{len(found)} sessions" if found else "No session"
-        raise UsageError(f"{what} of agent-tui with the id {start}.", "agent-tui sessions list shows them.")
+        raise UsageError(
+            f"{what} of agent-tui with the id {start}.", "agent-tui sessions list shows them."
+        )
     return found[0]
 
 

@@ -105,20 +105,23 @@ class HelperGit:
         return [name for name in names if name not in left]
 
     async def work(self, worktree: Worktree, top: Path, base: str, tip: str) -> HelperWork:
-        """The changes from `base` to `tip`.
+        """The changes from `base` to `tip`; a content that a filter converts is left out.
 
         Raises:
             GitSilentError: Git failed, or there are too many.
         """
         found = await diff_trees(self._keeper, worktree.repository, base, tip, self._environ)
-        whole = [change for change in found if _is_of_file(change)]
+        written = [one.name for one in found if one.after_id]
+        filtered = await find_filtered(self._keeper, top, self._environ, written)
+        whole = [one for one in found if _is_of_file(one) and one.name not in filtered]
         old = await self._checkouts(top, {one.name: one.before_id for one in whole})
         new = await self._checkouts(worktree.path, {one.name: one.after_id for one in whole})
         changes = tuple(
             HelperChange(one.name, old.get(one.name), new.get(one.name), one.after_mode == PROGRAM)
             for one in whole
         )
-        left_out = tuple(one.name for one in found if not _is_of_file(one) or _is_of_mode(one))
+        names = {one.name for one in whole}
+        left_out = tuple(one.name for one in found if one.name not in names or _is_of_mode(one))
         return HelperWork(worktree, top, base, tip, changes, left_out)
 
     async def _checkouts(self, top: Path, ids: Mapping[str, str]) -> dict[str, bytes]:

@@ -228,6 +228,31 @@ async def test_what_a_filter_converts_stays_where_the_helper_wrote_it_and_no_fil
     assert git(scene.top, "show", f"{scene.branch()}:seen.py") == "abc"
 
 
+async def test_what_a_filter_converts_is_not_brought_over_though_the_helper_committed_it(
+    scene: Scene,
+):
+    git(
+        scene.top,
+        "config",
+        "--file",
+        str(scene.stage.folder / ".gitconfig"),
+        "filter.x.clean",
+        "cat",
+    )
+    (scene.top / ".gitattributes").write_text("*.txt filter=x\n")
+    git(scene.top, "add", ".")
+    git(scene.top, "commit", "-qm", "two")
+    command = (
+        "echo x > new.txt && id=$(git hash-object -w --no-filters new.txt) && "
+        "git update-index --add --cacheinfo 100644,$id,new.txt && "
+        "git -c user.name=a -c user.email=b commit -qm own"
+    )
+    await scene.play(*LOUDER, (call("h4", "bash", command=command),), mode="full")
+    assert (scene.top / "new.py").exists()
+    assert not (scene.top / "new.txt").exists()
+    assert git(scene.top, "show", f"{scene.branch()}:new.txt") == "x"
+
+
 async def test_no_filter_runs_whose_name_changes_while_a_helper_works(scene: Scene):
     filters = RenamedFilters(scene.top, scene.stage.folder / "bin")
     await scene.play(*LOUDER)
