@@ -281,12 +281,13 @@ def test_other_runs_are_those_with_the_same_folders(tmp_path: Path, monkeypatch)
 def begin_process(tmp_path: Path, monkeypatch):
     """Puts a process into a ``/proc`` of the test."""
     monkeypatch.setattr(removal, "_PROCESSES", tmp_path / "proc")
+    (tmp_path / "work").mkdir()
 
     def begin(pid: int, words: str, **variables: str) -> None:
         folder = tmp_path / "proc" / str(pid)
         write(folder / "cmdline", "".join(f"{word}\0" for word in words.split()))
         write(folder / "environ", "".join(f"{n}={v}\0" for n, v in variables.items()))
-        (folder / "cwd").symlink_to(tmp_path)
+        (folder / "cwd").symlink_to(tmp_path / "work")
 
     return begin
 
@@ -325,7 +326,7 @@ def test_a_run_counts_if_its_data_cache_or_log_folder_is_ours(
     runs = {
         1: {"AGENT_TUI_HOME": own, "XDG_CONFIG_HOME": other, "AGENT_TUI_SESSION_DIR": other},
         2: {"AGENT_TUI_DATA_DIR": f"{own}/data", "HOME": other},
-        3: {"AGENT_TUI_HOME": other, "AGENT_TUI_CACHE_DIR": "own/cache"},
+        3: {"AGENT_TUI_HOME": other, "AGENT_TUI_CACHE_DIR": "../own/cache"},
         4: {"AGENT_TUI_HOME": other},
         5: {"HOME": other, "AGENT_TUI_CONFIG_DIR": f"{own}/config"},
     }
@@ -341,9 +342,12 @@ def test_a_run_counts_if_its_data_cache_or_log_folder_is_ours(
     assert sorted(running_programs()) == [2, 5]
 
 
-def test_a_run_whose_variables_cannot_be_read_does_not_count(tmp_path: Path, begin_process):
+def test_a_run_whose_variables_cannot_be_read_does_not_count(
+    tmp_path: Path, monkeypatch, begin_process
+):
+    for name in ("HOME", "AGENT_TUI_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
     begin_process(4321, "agent-tui")
-    assert running_programs() == []
     (tmp_path / "proc/4321/environ").unlink()
     assert running_programs() == []
 
