@@ -100,14 +100,12 @@ class StoredElsewhere(NamedTuple):
     """Something that agent-tui made outside its own folders.
 
     Attributes:
-        kind: What it is, such as ``git/worktrees``.
         place: Its path, or its address in a git remote.
         path: The folder, for its size; None if it is not on this machine.
         loss: What removing it loses.
         removal: How to remove it: a command, or a sentence.
     """
 
-    kind: str
     place: str
     path: Path | None
     loss: str
@@ -185,8 +183,9 @@ class Feature(NamedTuple):
         checks: What ``agent-tui doctor`` checks for it.
         stores: What removing each of its files and folders in `user_data_dir` loses, by its name
             there; ``agent-tui clean`` lists and removes them.
-        stores_elsewhere: A function without arguments that yields a `StoredElsewhere` for each
-            thing it made outside the program's folders. It may block.
+        stores_elsewhere: Functions without arguments that yield a `StoredElsewhere` for each thing
+            it made outside the program's folders, by the kind of these things, such as
+            ``git/worktrees``. They may block.
         part: What it does in each conversation: a class, a `Part` (``agent/part.py``).
         brings: Objects by the group of their kind in ``commands/core/plugin_kinds.py``, such as
             ``agent_tui.commands``.
@@ -225,7 +224,7 @@ class Feature(NamedTuple):
     command_finders: tuple[str, ...] = ()
     checks: tuple[FeatureCheck, ...] = ()
     stores: Mapping[str, str] = MappingProxyType({})
-    stores_elsewhere: str = ""
+    stores_elsewhere: Mapping[str, str] = MappingProxyType({})
     part: str = ""
     brings: Mapping[str, Sequence[str]] = _NOTHING
 

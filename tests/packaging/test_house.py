@@ -187,7 +187,7 @@ def test_a_feature_says_what_it_brings_and_imports_nothing(name: str):
         feature.sandbox,
         feature.curator,
         feature.screen_watcher,
-        feature.stores_elsewhere,
+        *feature.stores_elsewhere.values(),
     )
     objects += filter(None, features)
     objects += [one for row in (*feature.verbs.values(), *feature.brings.values()) for one in row]

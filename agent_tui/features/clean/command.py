@@ -20,12 +20,13 @@ from agent_tui.features.clean.inventory import (
     StoredItem,
     is_part,
     list_stored,
+    listed_kinds,
     removable_kinds,
 )
 from agent_tui.features.clean.old_sessions import days_of, old_sessions
 from agent_tui.features.clean.removal import remove, running_programs, user_of
 from agent_tui.messages import JsonObject
-from agent_tui.safe_paths import show_name
+from agent_tui.safe_paths import real_path, show_name
 from agent_tui.safe_text import printable_line
 from agent_tui.sessions.listing import SessionSummary
 from agent_tui.sessions.store import SessionStore
@@ -143,7 +144,9 @@ def _plan(
         if not removable and not any(is_part(one, kind) for one in known):
             if named:
                 raise UsageError(f"agent-tui clean does not remove {kind}.", named[0].removal)
-            raise UsageError(f"There is no kind {kind!r}.", f"Kinds: {', '.join(sorted(known))}.")
+            if not any(is_part(one, kind) for one in listed_kinds()):
+                kinds_text = ", ".join(sorted(known))
+                raise UsageError(f"There is no kind {kind!r}.", f"Kinds: {kinds_text}.")
         chosen += (item for item in removable if item not in chosen)
     kept = {item.place: why for item in chosen if (why := _why_kept(item, store))}
     old: list[SessionSummary] = []
@@ -246,12 +249,11 @@ def _print_list(items: Sequence[StoredItem], *, is_json: bool) -> None:
     if not items:
         print("agent-tui stored nothing on this machine.")
         return
-    sessions = next((item.path for item in items if item.kind == SESSIONS), None)
-    data = paths.user_data_dir()
+    data = real_path(paths.user_data_dir())
+    roots = (real_path(item.path) for item in items if item.kind == SESSIONS and item.path)
+    copied = (data, *(root for root in roots if not root.is_relative_to(data)))
+    backup = " and ".join(_shown(str(folder)) for folder in copied)
     total = size_text(sum(item.usage.size_bytes for item in items))
-    backup = _shown(str(data))
-    if sessions is not None and not sessions.is_relative_to(data):
-        backup += f" and {_shown(str(sessions))}"
     end = (
         f"{total} in all. Nothing was removed; agent-tui clean KIND removes a kind.",
         "Sessions are never deleted automatically.",

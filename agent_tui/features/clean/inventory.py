@@ -1,8 +1,9 @@
 """What the program stored on this machine: read from the disk, explained by who stores it."""
 
 import os
+import shlex
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
@@ -14,12 +15,16 @@ from agent_tui.safe_paths import is_folder, is_link, real_path
 from agent_tui.sessions.store import TRASH
 
 SESSIONS: Final = "sessions"
+SETTINGS: Final = "settings"
 LOG: Final = "log"
 _LOCK: Final = ".lock"
 _BLOCK_BYTES: Final = 512
 """The unit of ``st_blocks``, whatever the file system's own blocks are."""
+_SESSIONS_LOSS: Final = "your conversations; cannot be made again"
 _UNKNOWN_LOSS: Final = "unknown: this version of agent-tui did not store it"
 _BY_HAND: Final = "Look at it, then delete it yourself."
+_AROUND_LOSS: Final = "contains a folder that has its own line here"
+_NOT_AS_A_WHOLE: Final = "Do not delete it as a whole."
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +87,32 @@ def removable_kinds() -> frozenset[str]:
     return frozenset({TRASH, LOG, *map(_cache_kind, CACHES), *map(_data_kind, _stores())})
 
 
+def listed_kinds() -> frozenset[str]:
+    """The kinds that the program can store, whether there is anything of them or not."""
+    elsewhere = (kind for feature in own_features() for kind in feature.stores_elsewhere)
+    return removable_kinds() | {SESSIONS, SETTINGS, *elsewhere}
+
+
 def list_stored(sessions: Path) -> list[StoredItem]:
     """Everything that the program stored on this machine. Blocking.
 
     Args:
-        sessions: The folder of all sessions.
+        sessions: The folder of the sessions. Those in the usual folders are listed, too.
     """
-    found = [*_session_items(sessions), *_data_items(sessions), *_cache_items()]
-    found += [*_log_items(), *_config_items(), *_items_elsewhere()]
+    places = (sessions, paths.default_session_dir(), paths.user_data_dir() / "sessions")
+    roots = {real_path(place): place for place in reversed(places)}
+    data, cache = real_path(paths.user_data_dir()), real_path(paths.user_cache_dir())
+    others = {*roots, data, cache, real_path(paths.log_file().parent)}
+    found = [*_session_items(sessions)]
+    for real, root in roots.items():
+        if real != real_path(sessions) and is_folder(root):
+            found.append(_other_sessions(root))
+    within = others | {real_path(paths.user_config_dir())}
+    named = {name: (_data_kind(name), loss) for name, loss in _stores().items()}
+    found += _items_in(paths.user_data_dir(), named, "data", within)
+    named = {name: (_cache_kind(name), loss) for name, loss in CACHES.items()}
+    found += _items_in(paths.user_cache_dir(), named, "caches", within)
+    found += [*_log_items(), *_config_items(others), *_items_elsewhere()]
     return found
 
 
@@ -134,39 +157,49 @@ def _usage_of(status: os.stat_result, *, is_counted: bool = False) -> Usage:
 
 def _session_items(root: Path) -> Iterator[StoredItem]:
     if is_folder(root):
-        yield StoredItem(
-            SESSIONS,
-            str(root),
-            root,
-            measure(root, frozenset({TRASH})),
-            "your conversations; cannot be made again",
-            "agent-tui sessions delete SESSION, or agent-tui clean sessions --older-than 90d",
-        )
+        removal = "agent-tui sessions delete SESSION, or agent-tui clean sessions --older-than 90d"
+        usage = measure(real_path(root), frozenset({TRASH}))
+        yield StoredItem(SESSIONS, str(root), root, usage, _SESSIONS_LOSS, removal)
         trash = root / TRASH
         if os.path.lexists(trash):
             loss = "sessions that you deleted; cannot be made again"
             yield _item(TRASH, trash, loss)
 
 
-def _data_items(sessions: Path) -> Iterator[StoredItem]:
-    """What is in the data folder besides the sessions and the log."""
-    losses = _stores()
-    others = {real_path(sessions), real_path(paths.log_file().parent)}
-    for path in _children(paths.user_data_dir()):
+def _other_sessions(root: Path) -> StoredItem:
+    """Sessions with their trash in a folder that another ``session_dir`` leaves aside."""
+    option = f"--session-dir {shlex.quote(str(root))}"
+    removal = f"agent-tui clean {option} sessions --older-than 90d"
+    usage = measure(real_path(root))
+    return StoredItem(SESSIONS, str(root), root, usage, _SESSIONS_LOSS, removal)
+
+
+def _items_in(
+    folder: Path, named: Mapping[str, tuple[str, str]], kind: str, others: Collection[Path]
+) -> Iterator[StoredItem]:
+    """What is in one of the program's folders.
+
+    Args:
+        folder: The folder.
+        named: The kind of what the program stores there, and what its removal loses, by its name.
+        kind: The kind of what it does not store.
+        others: The real paths of folders that are listed on their own.
+    """
+    has_settings = real_path(folder) == real_path(paths.user_config_dir())
+    for path in _children(folder):
         name = path.name.removesuffix(_LOCK)
         if real_path(path) in others:
             continue
-        if any(other.is_relative_to(path) for other in others) or name not in losses:
-            yield _unknown("data", path)
+        if any(other.is_relative_to(path) for other in others):
+            usage = measure(path)
+            yield StoredItem(kind, str(path), path, usage, _AROUND_LOSS, _NOT_AS_A_WHOLE)
+        elif name in named:
+            yield _item(named[name][0], path, named[name][1])
+        elif has_settings:
+            yield _settings(path)
         else:
-            yield _item(_data_kind(name), path, losses[name])
-
-
-def _cache_items() -> Iterator[StoredItem]:
-    for path in _children(paths.user_cache_dir()):
-        loss = CACHES.get(path.name)
-        kind = _cache_kind(path.name)
-        yield _item(kind, path, loss) if loss else _unknown(kind, path)
+            unknown = _cache_kind(path.name) if kind == "caches" else kind
+            yield StoredItem(unknown, str(path), path, measure(path), _UNKNOWN_LOSS, _BY_HAND)
 
 
 def _log_items() -> Iterator[StoredItem]:
@@ -175,21 +208,31 @@ def _log_items() -> Iterator[StoredItem]:
         yield _item(LOG, folder, "messages about faults; not needed")
 
 
-def _config_items() -> Iterator[StoredItem]:
+def _config_items(others: Collection[Path]) -> Iterator[StoredItem]:
+    """The settings, except those in a folder of `others`, which are listed with what is there."""
     folder = paths.user_config_dir()
-    if is_folder(folder):
-        loss = "your settings, instructions and files; cannot be made again"
-        removal = "You wrote them: delete them yourself."
-        yield StoredItem("settings", str(folder), folder, measure(real_path(folder)), loss, removal)
+    real = real_path(folder)
+    if not is_folder(folder) or real in others:
+        return
+    if any(other.is_relative_to(real) for other in others):
+        yield from _items_in(folder, {}, SETTINGS, others)
+    else:
+        yield _settings(folder)
+
+
+def _settings(path: Path) -> StoredItem:
+    loss = "your settings, instructions and files; cannot be made again"
+    removal = "You wrote them: delete them yourself."
+    return StoredItem(SETTINGS, str(path), path, measure(real_path(path)), loss, removal)
 
 
 def _items_elsewhere() -> Iterator[StoredItem]:
     for feature in own_features():
-        if feature.stores_elsewhere:
-            listed = load_object(feature.stores_elsewhere)
-            for found in cast("Callable[[], Iterator[StoredElsewhere]]", listed)():
-                usage = measure(found.path) if found.path else Usage()
-                yield StoredItem(*found[:3], usage, found.loss, found.removal)
+        for kind, function in feature.stores_elsewhere.items():
+            listed = cast("Callable[[], Iterator[StoredElsewhere]]", load_object(function))
+            for place, path, loss, removal in listed():
+                usage = measure(path) if path else Usage()
+                yield StoredItem(kind, place, path, usage, loss, removal)
 
 
 def _stores() -> Mapping[str, str]:
@@ -212,10 +255,6 @@ def _item(kind: str, path: Path, loss: str) -> StoredItem:
     if is_link(path):
         loss = f"only the link; what it leads to stays ({loss})"
     return StoredItem(kind, str(path), path, measure(path), loss)
-
-
-def _unknown(kind: str, path: Path) -> StoredItem:
-    return StoredItem(kind, str(path), path, measure(path), _UNKNOWN_LOSS, _BY_HAND)
 
 
 def _children(folder: Path) -> list[Path]:

@@ -1,43 +1,83 @@
 """Removes what was stored, unless a program uses it; never follows a link."""
 
+import itertools
 import os
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from agent_tui import paths
 from agent_tui.file_locks import read_holder
-from agent_tui.installation import COMMAND
-from agent_tui.paths import FOLDER_VARIABLES
-from agent_tui.safe_paths import is_link
+from agent_tui.installation import COMMAND, DISTRIBUTION
+from agent_tui.safe_paths import is_link, real_path
 
 _PROCESSES: Final = Path("/proc")
-_PLACES: Final = frozenset(
+_SCRIPTS: Final = frozenset({COMMAND, DISTRIBUTION})
+_VARIABLES: Final = frozenset(
     {"HOME", *(f"XDG_{name}_HOME" for name in ("CONFIG", "DATA", "CACHE", "STATE"))}
-    | set(FOLDER_VARIABLES)
+    | set(paths.FOLDER_VARIABLES)
 )
 """The variables that say where the program's folders are."""
 
 
 def running_programs() -> list[int]:
-    """The processes of other runs of agent-tui with the same folders, as far as the system tells.
+    """The processes of other runs of agent-tui that share a folder, as far as the system tells.
 
-    One that has no session yet holds no lock, but it may use all folders.
+    The folders are those of data, caches and the log. A run without a session holds no lock, but it
+    may use all of them.
     """
-    own = {name: os.environ[name] for name in _PLACES if name in os.environ}
-    return [int(one.name) for one in _processes() if _is_program(one) and _places(one) == own]
+    own = _folders(os.environ, _PROCESSES / "self")
+    return [int(one.name) for one in _processes() if _is_program(one) and own & _folders_of(one)]
 
 
 def _is_program(process: Path) -> bool:
-    words = _texts(process / "cmdline")
-    return COMMAND in map(os.path.basename, words[:2]) or words[1:3] == ["-m", "agent_tui"]
+    words = _texts(process / "cmdline") or [""]
+    name = Path(words[0]).name
+    if not name.startswith(("python", "pypy")):
+        return name in _SCRIPTS
+    rest = list(itertools.dropwhile(_is_option, words[1:]))
+    return rest[:2] == ["-m", "agent_tui"] or (bool(rest) and Path(rest[0]).name in _SCRIPTS)
 
 
-def _places(process: Path) -> dict[str, str]:
-    pairs = (text.partition("=") for text in _texts(process / "environ"))
-    return {name: value for name, _, value in pairs if name in _PLACES}
+def _is_option(word: str) -> bool:
+    return word.startswith("-") and word != "-m"
+
+
+def _folders_of(process: Path) -> frozenset[Path]:
+    """The folders of a run; none if its environment cannot be read."""
+    pairs = [text.partition("=") for text in _texts(process / "environ")]
+    return _folders({name: value for name, _, value in pairs}, process) if pairs else frozenset()
+
+
+def _folders(environ: Mapping[str, str], process: Path) -> frozenset[Path]:
+    """The real folders of data, caches and the log of a process with these variables."""
+    with _variables(environ):
+        found = (paths.user_data_dir(), paths.user_cache_dir(), paths.log_file().parent)
+    return frozenset(real_path(process / "cwd" / folder) for folder in found)
+
+
+@contextmanager
+def _variables(environ: Mapping[str, str]) -> Generator[None]:
+    """Take the folders' variables from `environ`: `paths` and platformdirs read our own."""
+    own, given = map(_chosen, (os.environ, environ))
+    try:
+        _replace_variables(given)
+        yield
+    finally:
+        _replace_variables(own)
+
+
+def _chosen(environ: Mapping[str, str]) -> dict[str, str]:
+    return {name: environ[name] for name in _VARIABLES & environ.keys()}
+
+
+def _replace_variables(pairs: Mapping[str, str]) -> None:
+    for name in _VARIABLES:
+        os.environ.pop(name, None)
+    os.environ.update(pairs)
 
 
 def _texts(file: Path) -> list[str]:

@@ -20,5 +20,5 @@ FEATURE = Feature(
     options_module="agent_tui.features.helpers.options",
     around="agent_tui.features.helpers.options:run_in_place",
     completions={"worktree": "agent_tui.features.helpers.completion:worktree_names"},
-    stores_elsewhere="agent_tui.features.helpers.stored:list_worktrees",
+    stores_elsewhere={"git/worktrees": "agent_tui.features.helpers.stored:list_worktrees"},
 )

@@ -11,7 +11,6 @@ def list_worktrees() -> Iterator[StoredElsewhere]:
     for found in worktree_records().all():
         if found.exists:
             yield StoredElsewhere(
-                "git/worktrees",
                 str(found.path),
                 found.path,
                 f"work on the branch {found.branch}",

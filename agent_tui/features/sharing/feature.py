@@ -8,5 +8,5 @@ FEATURE = Feature(
     checks=(
         FeatureCheck("sharing", "encryption", "agent_tui.features.sharing.checks:check_encryption"),
     ),
-    stores_elsewhere="agent_tui.features.sharing.stored:list_shared_refs",
+    stores_elsewhere={"git/refs": "agent_tui.features.sharing.stored:list_shared_refs"},
 )

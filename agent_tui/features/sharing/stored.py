@@ -17,7 +17,6 @@ def list_shared_refs() -> Iterator[StoredElsewhere]:
             for session_id in choice.pushed:
                 ref = f"{REFS}{session_id}"
                 yield StoredElsewhere(
-                    "git/refs",
                     f"{shown} {ref}",
                     None,
                     "a shared session, for everyone; clones that pulled it keep it",

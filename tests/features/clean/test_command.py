@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agent_tui.errors import UsageError
-from agent_tui.features.clean import command
+from agent_tui.features.clean import command, removal
 from agent_tui.features.clean.command import run_command
 from agent_tui.features.clean.inventory import StoredItem, Usage
 from agent_tui.features.clean.old_sessions import days_of, old_sessions
@@ -116,6 +117,45 @@ def test_what_clean_does_not_remove_is_refused(home: Path, argv: list[str], said
     with pytest.raises(UsageError, match=said):
         run_command(argv)
     assert all(file.exists() for file in files)
+
+
+@pytest.mark.parametrize("kind", ["settings", "git", "git/refs", "git/worktrees", "caches"])
+def test_of_a_kind_of_which_nothing_is_there_nothing_is_removed(kind: str, capsys):
+    assert run_command([kind, "--yes"]) == 0
+    assert "Nothing to remove." in capsys.readouterr().err
+
+
+def test_sessions_that_another_folder_replaces_are_kept_and_moved_as_the_list_says(
+    home: Path, tmp_path: Path, capsys
+):
+    with begin(home, "old", 200):
+        pass
+    elsewhere = tmp_path / "else where"
+    elsewhere.mkdir()
+    assert run_command(["--session-dir", str(elsewhere), "--json"]) == 0
+    used, found = json.loads(capsys.readouterr().out)
+    assert (used["path"], found["path"]) == (str(elsewhere), str(home / "data/sessions"))
+    assert (found["kind"], found["files"]) == ("sessions", 1)
+    assert "your conversations; cannot be made again" in found["loss"]
+    program, subcommand, *argv = shlex.split(found["removal"])
+    assert (program, subcommand) == ("agent-tui", "clean")
+    assert run_command([*argv, "--yes"]) == 0
+    assert sessions(home) == set()
+    assert len(list((home / "data/sessions/trash").rglob("*.jsonl"))) == 1
+
+
+def test_sessions_that_are_a_link_are_measured_and_named_for_the_backup(
+    home: Path, tmp_path: Path, capsys
+):
+    write(tmp_path / "disk/p/s.jsonl", "z" * 100_000)
+    (home / "data").mkdir(parents=True)
+    (home / "data/sessions").symlink_to(tmp_path / "disk")
+    assert run_command([]) == 0
+    said = capsys.readouterr().out
+    assert f"copy {home / 'data'} and {tmp_path / 'disk'}." in said
+    assert run_command(["--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["sizeBytes"] >= 100_000
 
 
 def test_old_sessions_go_to_the_trash_after_a_question_about_the_newest(
@@ -235,6 +275,81 @@ def test_other_runs_are_those_with_the_same_folders(tmp_path: Path, monkeypatch)
             assert (process.pid in running_programs()) == is_ours
             process.communicate(b"\n")
     assert os.getpid() not in running_programs()
+
+
+@pytest.fixture
+def begin_process(tmp_path: Path, monkeypatch):
+    """Puts a process into a ``/proc`` of the test."""
+    monkeypatch.setattr(removal, "_PROCESSES", tmp_path / "proc")
+    (tmp_path / "work").mkdir()
+
+    def begin(pid: int, words: str, **variables: str) -> None:
+        folder = tmp_path / "proc" / str(pid)
+        write(folder / "cmdline", "".join(f"{word}\0" for word in words.split()))
+        write(folder / "environ", "".join(f"{n}={v}\0" for n, v in variables.items()))
+        (folder / "cwd").symlink_to(tmp_path / "work")
+
+    return begin
+
+
+@pytest.mark.parametrize(
+    ("words", "is_run"),
+    [
+        ("/usr/bin/agent-tui", True),
+        ("python3 /usr/bin/agent-tui -c", True),
+        ("python3 -sP /usr/bin/agent-tui", True),
+        ("/opt/bin/python3.12 /opt/bin/agent-tui-cli", True),
+        ("pypy3 -m agent_tui clean", True),
+        ("python3 -I -m agent_tui", True),
+        ("python3", False),
+        ("python3 -m http.server", False),
+        ("python3 -c agent_tui", False),
+        ("man agent-tui", False),
+        ("vim agent-tui", False),
+        ("xargs agent-tui clean", False),
+        ("/usr/bin/time agent-tui clean", False),
+        ("", False),
+    ],
+)
+def test_a_run_is_known_by_the_program_that_its_process_runs(
+    home: Path, begin_process, words: str, is_run: bool
+):
+    begin_process(4321, words, AGENT_TUI_HOME=str(home))
+    assert running_programs() == [4321] * is_run
+
+
+def test_a_run_counts_if_its_data_cache_or_log_folder_is_ours(
+    home: Path, tmp_path: Path, monkeypatch, begin_process
+):
+    other = str(tmp_path / "other")
+    own = str(home)
+    runs = {
+        1: {"AGENT_TUI_HOME": own, "XDG_CONFIG_HOME": other, "AGENT_TUI_SESSION_DIR": other},
+        2: {"AGENT_TUI_DATA_DIR": f"{own}/data", "HOME": other},
+        3: {"AGENT_TUI_HOME": other, "AGENT_TUI_CACHE_DIR": "../own/cache"},
+        4: {"AGENT_TUI_HOME": other},
+        5: {"HOME": other, "AGENT_TUI_CONFIG_DIR": f"{own}/config"},
+    }
+    for pid, variables in runs.items():
+        begin_process(pid, "agent-tui", **variables)
+    before = dict(os.environ)
+    assert sorted(running_programs()) == [1, 2, 3]
+    assert dict(os.environ) == before
+    monkeypatch.delenv("AGENT_TUI_HOME")
+    monkeypatch.setenv("HOME", other)
+    for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    assert sorted(running_programs()) == [2, 5]
+
+
+def test_a_run_whose_variables_cannot_be_read_does_not_count(
+    tmp_path: Path, monkeypatch, begin_process
+):
+    for name in ("HOME", "AGENT_TUI_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    begin_process(4321, "agent-tui")
+    (tmp_path / "proc/4321/environ").unlink()
+    assert running_programs() == []
 
 
 def test_a_folder_with_another_file_system_in_it_stays(home: Path, monkeypatch, capsys):

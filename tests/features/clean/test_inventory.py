@@ -3,6 +3,8 @@ import re
 from pathlib import Path
 from typing import get_args
 
+import pytest
+
 import agent_tui
 from agent_tui import paths
 from agent_tui.cli.folders import worktree_records
@@ -68,7 +70,55 @@ def test_what_nobody_of_the_program_stores_is_listed_and_left_to_the_user(home: 
 def test_a_folder_around_the_sessions_is_left_to_the_user(home: Path):
     write(home / "data/models/sessions/p/s.jsonl")
     found = {item.place: item for item in list_stored(home / "data/models/sessions")}
-    assert found[str(home / "data/models")].removal
+    around = found[str(home / "data/models")]
+    assert (around.loss, around.removal) == (
+        "contains a folder that has its own line here",
+        "Do not delete it as a whole.",
+    )
+
+
+@pytest.mark.parametrize("variable", ["AGENT_TUI_SESSION_DIR", ""])
+def test_sessions_are_never_advised_to_be_deleted(
+    home: Path, tmp_path: Path, monkeypatch, variable
+):
+    write(home / "data/sessions/p/s.jsonl")
+    write(tmp_path / "usual/p/s.jsonl")
+    if variable:
+        monkeypatch.setenv(variable, str(tmp_path / "usual"))
+    found = list_stored(tmp_path / "given")
+    places = {str(home / "data/sessions"), *([str(tmp_path / "usual")] if variable else [])}
+    assert {item.place for item in found} == places
+    for item in found:
+        assert item.kind == "sessions"
+        assert item.removal == (
+            f"agent-tui clean --session-dir {item.place} sessions --older-than 90d"
+        )
+
+
+_SETTINGS = ("config.toml", "AGENTS.md", "age-key.txt")
+
+
+@pytest.mark.parametrize("folder", ["data", "cache", "."])
+def test_settings_beside_what_is_stored_are_listed_one_by_one(home: Path, monkeypatch, folder: str):
+    monkeypatch.setenv("AGENT_TUI_CONFIG_DIR", str(home / folder))
+    stored = ("data/sessions/p/s.jsonl", "data/keys/a", "data/trust.json", "cache/outputs/a")
+    for place in (*map(home.joinpath, stored), *map((home / folder).joinpath, _SETTINGS)):
+        write(place)
+    found = list_stored(paths.default_session_dir())
+    settings = {item.place: item for item in found if item.kind == "settings"}
+    assert set(settings) == {str(home / folder / name) for name in _SETTINGS}
+    assert all("your settings" in item.loss for item in settings.values())
+    assert all(item.removal.startswith("You wrote them") for item in settings.values())
+    kinds = {item.kind for item in found}
+    assert kinds == {"settings", "sessions", "keys", "trust", "caches/outputs"}
+    assert sum(item.usage.files for item in found) == len(stored) + len(_SETTINGS)
+
+
+def test_a_config_folder_in_the_data_folder_is_listed_once(home: Path, monkeypatch):
+    monkeypatch.setenv("AGENT_TUI_CONFIG_DIR", str(home / "data/config"))
+    write(home / "data/config/config.toml")
+    (item,) = list_stored(paths.default_session_dir())
+    assert (item.kind, item.place) == ("settings", str(home / "data/config"))
 
 
 def test_links_are_counted_and_not_followed(home: Path, tmp_path: Path):
