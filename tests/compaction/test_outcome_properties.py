@@ -219,6 +219,10 @@ def assert_pointers_hold(path: Sequence[Entry], outcome: Outcome) -> None:
         now = set(files[name].text.split("\n"))
         gone = {plain for _, plain in plain_lines(texts[edit.target_id])} & now - {""}
         assert gone <= set(block[2].split("\n")), name
+        if (told := re.search(r"lines ([\d, -]+) are", pointed[0])) and "places" in block[1]:
+            parts = re.findall(r"^@@ line (\d+)[^\n]*\n(.*?)(?=\n@@|\n\Z)", block[2], re.M | re.S)
+            shown = [f"{first}-{int(first) + text.count(chr(10))}" for first, text in parts]
+            assert told[1].split(", ") == shown, name
 
 
 _STANDS = r"\((?:(?:parts|lines [\d, -]+) are|(.*) is shown) in the summary\)"

@@ -333,16 +333,17 @@ class _Text:
         is_code = bool(self.made.path) and not is_document(self.made.path)
         self._fill_gaps(counter)
         known = [(n, line) for first, run in self._known for n, line in enumerate(run, first)]
-        numbers, texts = [n for n, _ in known], [line for _, line in known]
-        seen = {at for at, number in enumerate(numbers) if number in self.lines}
+        seen = {start: {number - start for number in self.lines} for start, _ in self._known}
         for first, lines in runs_of(self.lines):
             number = first if is_placed and not is_whole else 0
             behind = first + len(lines)
             after, below = next(((n, s) for n, s in known if n >= behind and s.strip()), (0, ""))
             is_parted = after > behind or not lines[-1].strip()
             cut = is_code and is_inside_block(below, lines, is_parted=is_parted)
-            at = numbers.index(first) if is_code and first in numbers else -1
-            above = titles_above(self.made.path, texts, at, seen) if at >= 0 else ""
+            above = ""
+            for start, run in self._known if is_code else ():
+                if start <= first < start + len(run):
+                    above = titles_above(self.made.path, run, first - start, seen[start])
             yield replace(self.made, first=number, lines=tuple(lines), inside=above, goes_on=cut)
 
     def _fill_gaps(self, counter: TokenCounter) -> None:

@@ -33,13 +33,11 @@ def build_ledger(
     said = [event for event in events if isinstance(event, Said)]
     unmarked = {form for event in said if event.is_stopped for form in event.forms}
     last = {event.about: event for event in said if event.about}
-    over = {  # a preference on a file's change, once more was said on those
-        rule
-        for event in said
-        for rule in find_rules(event.own_words)
-        if last.get(event.about, event) != event and not is_strong(rule)
-    }
-    rules = [rule for event in said for rule in find_rules(event.own_words) if rule not in over]
+    found = [(event, rule) for event in said for rule in find_rules(event.own_words)]
+    newest = {rule for event, rule in found if last.get(event.about, event) == event}
+    # a preference on a file's change is over once more was said on those without repeating it
+    over = {rule for _, rule in found if rule not in newest and not is_strong(rule)}
+    rules = [rule for _, rule in found if rule not in over]
     listed = (entry.details for entry in path if isinstance(entry, CompactionEntry))
     steps = (
         Touched(earlier.read_files[::-1], earlier.modified_files[::-1]),

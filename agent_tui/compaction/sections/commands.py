@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TypeAlias
 
 from agent_tui.omissions import one_line
@@ -43,6 +43,9 @@ _HERE = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n")
 _VIEWED = re.compile(r"\s*(?:2>&1\s*)?(?:\|\s*(?:head|tail)\b.*)?$", re.DOTALL)
 _PATH = re.compile(r"^[^\s|*?(){}\\]*[./][^\s|*?(){}\\]*$")
 _WITHIN = re.compile(r"/|::")
+_FLAGS = re.compile(r"-[qsvx]+")
+"""Quiet, silent, verbose, stop at the first failure: most programs give these no value."""
+
 _MOST_LEVELS = 100
 """Looked up are so many folders of a target, outermost first: each takes the time of its length."""
 
@@ -58,22 +61,24 @@ class CommandRun:
     """What a command runs: `words` from the program to the task (``npm run test``).
 
     `targets` are the arguments that look like files, folders and single tests, `values` the other
-    values of options. `as_run` is all of it.
+    values of options. Those that `may_be_operands` follow a flag that usually takes no value.
+    `as_run` is all of it.
     """
 
     words: tuple[str, ...]
     targets: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
     as_run: str = field(default="", compare=False)
+    may_be_operands: frozenset[str] = field(default=frozenset(), compare=False)
 
     def covers(self, other: "CommandRun") -> bool:
         """Whether the success of this run shows that what failed in `other` now works.
 
         It does if the same task ran on the same targets or more; no targets means all. The last
         word identifies a task, however it was started (``uv run pytest``, ``npm run test``). A word
-        or a value may be a folder: nothing tells of ``pytest -q tests`` that ``-q`` takes no value.
+        may be a folder, and so may what follows a flag: ``pytest -q tests``.
         """
-        may_be = (*self.words[1:], *self.values - other.values)
+        may_be = (*self.words[1:], *self.may_be_operands - other.values)
         folders = {w for w in may_be if any(reaches(w, to) for to in other.targets)}
         task = [word for word in self.words if word not in folders][-1:]
         is_same = other.words[-1:] in (self.words[-1:], tuple(task))
@@ -88,7 +93,7 @@ class CommandRun:
 
     def is_same_program(self, other: "CommandRun") -> bool:
         """Whether one's words end the other's, without targets, or both begin alike."""
-        words = tuple(word for word in self.words if word not in other.targets)
+        words = self.words[:1] + tuple(w for w in self.words[1:] if w not in other.targets)
         least = min(len(words), len(other.words))
         return words[0] == other.words[0] or words[-least:] == other.words[-least:]
 
@@ -179,7 +184,9 @@ def _run(name: str, arguments: Sequence[str], *, has_text: bool) -> CommandRun:
     if has_text and not arguments:
         targets.add(_INLINE)
     options = frozenset(value for value in values if value[:1] != "-")
-    return CommandRun(tuple(words), frozenset(targets), options, " ".join((name, *arguments)))
+    as_run = " ".join((name, *arguments))
+    flagged = {word for before, word in pairwise(arguments) if _FLAGS.fullmatch(before)}
+    return CommandRun(tuple(words), frozenset(targets), options, as_run, options & flagged)
 
 
 def reaches(own: str, target: str) -> bool:

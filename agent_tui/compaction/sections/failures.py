@@ -214,7 +214,7 @@ class FailureReader:
             self._refused[event.entry_id] = output
             label = f"{output.action.tool} {PurePosixPath(output.action.path).name}"
             new = Failure(label=label, lines=("",), entry_id=event.entry_id, ending="declined")
-            self._found.append(_Tracked(new, ()))
+            self._track(_Tracked(new, ()))
             return
         if output.ending == "cancelled" or (output.said and not is_text):
             return
@@ -260,7 +260,7 @@ class FailureReader:
                 before.update(ending="failed", steps=tried)
         said = output.text[-_LOOKED_AT_CHARS:]
         new = _Tracked(failure, runs, _names(failure, said), steps)
-        self._found = [*self._found[1 - _MOST :], new]
+        self._track(new)
         self._unexplained.append(new)
 
     def _note_warnings(self, event: Done, runs: tuple[CommandRun, ...]) -> None:
@@ -271,7 +271,11 @@ class FailureReader:
         if lines and command and not is_looking_around(command) and not is_test(command):
             label, id = self._label(event.output), event.entry_id
             new = Failure(label=label, lines=tuple(lines), entry_id=id, ending="warned")
-            self._found.append(_Tracked(new, runs))
+            self._track(_Tracked(new, runs))
+
+    def _track(self, new: _Tracked) -> None:
+        """Add `new`; of too many, the oldest are dropped."""
+        self._found = [*self._found[1 - _MOST :], new]
 
     def _note_step(self, event: Done, runs: tuple[CommandRun, ...]) -> None:
         """Note for each open failure what `event` changed or ran."""

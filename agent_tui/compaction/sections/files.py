@@ -33,7 +33,6 @@ _WHOLE_PART, _SETTLED_PART = 1 / 2, 1 / 4
 
 _FILES_NOW = re.compile(r"^<files-now>\n(.*?)\n</files-now>", re.DOTALL | re.MULTILINE)
 _FILE_HEAD = re.compile(r"^### (.+?) \((?:changed|read \d+ times);", re.MULTILINE)
-_SPAN = re.compile(r"^@@ line (\d+)\n(.*?)(?=\n@@|\Z)", re.DOTALL | re.MULTILINE)
 _CHANGED_OUTSIDE = "\n(changed outside since you last saw it)"
 _WRITTEN_BELOW = "changed; whole in the newest messages"
 _AROUND_LINES = (0, 4, 12)
@@ -171,12 +170,14 @@ def _show(
         else "the beginning"
     )
     head = f"### {file.path} ({what}; {part}){note}"
-    wanted = _choose_lines(file, found, room - counter.count_text(head), counter)
-    places = _places(file, wanted)
+    room = left = room - counter.count_text(f"{head}\n")
+    places = _places(file, wanted := _choose_lines(file, found, room, counter))
+    while room > 0 and (tokens := counter.count_text(places)) > left:  # long titles above parts
+        room = room * left // tokens
+        places = _places(file, wanted := _choose_lines(file, found, room, counter))
     if places.count("\n") < _LEAST_PLACE_LINES:
         return None
-    spans = ((int(first), int(first) + lines.count("\n")) for first, lines in _SPAN.findall(places))
-    return ShownFile(file.path, f"{head}\n{places}", is_whole=False, spans=tuple(spans))
+    return ShownFile(file.path, f"{head}\n{places}", False, tuple(_spans(file, wanted)))
 
 
 def _choose_lines(
@@ -254,3 +255,11 @@ def _places(file: FileState, wanted: Sequence[set[int]]) -> str:
             parts.append(lines[at])
             previous = at
     return "\n".join(parts)
+
+
+def _spans(file: FileState, wanted: Sequence[Set[int]]) -> Iterator[tuple[int, int]]:
+    """The first and last numbers of the `wanted` lines that stand together, where known."""
+    for (start, _), places in zip(file.runs, wanted, strict=True):
+        firsts = sorted(start + at for at in places if at - 1 not in places)
+        lasts = sorted(start + at for at in places if at + 1 not in places)
+        yield from zip(firsts, lasts, strict=True) if start else ()

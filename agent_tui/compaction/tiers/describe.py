@@ -85,8 +85,14 @@ def outcome_line(output: Output) -> str:
 
 
 def telling_line(text: str) -> str:
-    """The first line that mentions an error, else the first that is not empty."""
-    text = (read_fields(text) or text)[:_LOOKED_AT_CHARS]
+    """The first line that mentions an error, else the first that is not empty.
+
+    A reply in JSON that fits on the line is all of it.
+    """
+    fields = read_fields(text)
+    if fields and len(whole := " ".join(text.split())) <= _TELLING_LINE_CHARS:
+        return whole
+    text = (fields or text)[:_LOOKED_AT_CHARS]
     lines = (line.strip() for line in text.split("\n"))
     first = next((line for line in lines if not _EMPTY_WORDS.match(line)), "")
     lowered = text.lower()

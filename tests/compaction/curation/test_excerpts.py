@@ -660,3 +660,19 @@ def test_an_excerpt_that_begins_inside_of_a_block_names_its_beginning(
     assert 'lines="10-14" in="def run(path: &quot;str&quot;):" state=' in block
     assert [again.lines for again in earlier_pieces(block, counter)] == [tuple(code[9:14])]
     assert " in=" not in kept(talk, counter, Pick(piece, ((1, 14),))).text
+
+
+def test_an_excerpt_is_inside_of_no_block_from_before_a_gap(counter: TokenCounter) -> None:
+    talk = Talk()
+    talk.user("Mend it.")
+    above = ["class A:", "    def f(self):", "        one()"]
+    below = ["        two()", "        three()", "", "class B:", "    def g(self):", "        x()"]
+    for first, lines in ((1, above), (200, below)):
+        part = {"path": "src/a.py", "offset": first, "limit": len(lines)}
+        talk.tool("read", part, numbered(lines, first))
+    pieces = [piece for piece in pieces_of(talk, counter) if piece.path == "src/a.py"]
+    (piece,) = (piece for piece in pieces if piece.first <= 200 <= piece.last)
+    block = kept(talk, counter, Pick(piece, ((200, 201),))).text
+    assert 'lines="200-201" state=' in block
+    block = kept(talk, counter, Pick(piece, ((205, 205),))).text
+    assert 'lines="205-205" in="class B: > def g(self):" state=' in block

@@ -295,6 +295,7 @@ def refuse(talk: Talk, path: str, words: str) -> None:
         ("I would prefer a map here.", ("a.py", "just define it in place"), False),
         ("I would prefer a map here.", ("b.py", "just define it in place"), True),
         ("I would prefer a map here.", None, True),
+        ("I would prefer a map here.", ("a.py", "I would prefer a map here."), True),
         ("Never use a map here.", ("a.py", "just define it in place"), True),
     ],
 )

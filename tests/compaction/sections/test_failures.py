@@ -53,6 +53,11 @@ def test_a_later_success_on_what_holds_the_target_closes_it(failed: str, later: 
         ("make && pytest", "make"),
         ("pytest tests", "pytest tests/a.py"),
         ("pytest tests/ab.py", "pytest tests/a"),
+        ("pytest tests/a.py", "pytest --ignore tests"),
+        ("pytest tests/a.py", "pytest --deselect tests"),
+        ("pytest tests/a.py", "pytest -k tests"),
+        ("pytest tests/a.py", "pytest -q --ignore tests"),
+        ("ruff check src/a.py", "ruff check --exclude src"),
     ],
 )
 def test_a_later_success_of_another_task_or_part_leaves_it_open(failed: str, later: str) -> None:
@@ -299,6 +304,7 @@ def test_tests_that_a_pipe_lets_end_well_failed_if_their_count_says_so() -> None
         ("pytest -k one a.py", "pytest a.py", "passed later with other options: `pytest a.py`"),
         ("go test ./a", "go test ./... && go vet ./a", "passed later within `go test ./...`"),
         ("pytest tests/a.py", "pytest tests", "passed later within `pytest tests`"),
+        ("x.sh x.sh", "x.sh x.sh -v", "passed later with other options: `x.sh x.sh -v`"),
         ("go test ./a", "mise run test", "not run again, but `mise run test` passed since"),
         ("make check", "cargo check", "not run again, but `cargo check` passed since"),
     ],
@@ -384,6 +390,18 @@ warning: skipped previously applied commit d4616fe
 warning: skipped previously applied commit 1aea860
 hint: use --reapply-cherry-picks to include skipped commits
 Successfully rebased and updated refs/heads/fix."""
+
+
+def test_of_refused_edits_and_warnings_only_the_newest_are_tracked() -> None:
+    talk = begun()
+    for number in range(80):
+        run(talk, f"lint run ./a{number}", "warning: wet paint")
+        details = ToolDetails(ending="declined")
+        call: JsonObject = {"path": f"a{number}.py", "old": "a", "new": "b"}
+        talk.tool("edit", call, "Refused.", is_error=True, details=details)
+    found = FailureReader(FOLDERS).read(read_history(talk.path))
+    assert len(found) == 60
+    assert [one.label for one in found[-2:]] == ["$ lint run ./a79", "edit a79.py"]
 
 
 def test_the_warnings_of_a_success_are_told_until_it_runs_without(counter: TokenCounter) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from agent_tui.compaction.sections.file_states import FileReader, FileState, files_for_later
 from agent_tui.compaction.sections.file_views import plain_lines
-from agent_tui.compaction.sections.files import FILE_SHARE, choose_files
+from agent_tui.compaction.sections.files import FILE_SHARE, ShownFile, choose_files
 from agent_tui.compaction.sections.history import read_history
 from agent_tui.messages import FileTouches, JsonObject, ToolCall
 from agent_tui.tokens import ExactCounter, TokenCounter
@@ -533,6 +533,42 @@ def test_an_edited_function_is_shown_whole_or_with_the_line_that_it_begins_with(
     )
 
 
+def test_the_numbers_that_a_file_is_said_to_show_are_those_of_the_lines_shown() -> None:
+    shown = shown_of_long_methods()
+    assert ", in " in shown.text
+    lines = methods_after_edits()
+    spans = ["\n".join(lines[first - 1 : last]) for first, last in shown.spans]
+    _, *parts = re.split(r"\n?^@@ line \d+[^\n]*\n", shown.text, flags=re.MULTILINE)
+    assert spans == parts
+    assert shown.where.startswith(f"lines {shown.spans[0][0]}-{shown.spans[0][1]}, ")
+
+
+def test_long_titles_above_the_parts_of_a_file_keep_to_the_room() -> None:
+    assert ExactCounter().count_text(shown_of_long_methods().text) <= 1_000
+
+
+def shown_of_long_methods() -> ShownFile:
+    """A file with an edit in each of its methods, in 1,000 tokens."""
+    calls = [("read", {"path": "a.py"}, numbered(METHODS))]
+    calls += [edit(f"    step({n}, 9)\n", f"    leap({n})\n") for n in range(30)]
+    (shown,) = choose_files([file_after(*calls)], 2_000, ExactCounter())
+    return shown
+
+
+METHODS = [
+    line
+    for n in range(30)
+    for line in (
+        f"def run_{n}({', '.join(f'a{n}_{at}: B{at}[C{at}]' for at in range(9))}) -> None:",
+        *(f"    step({n}, {at})" for at in range(20)),
+    )
+]
+
+
+def methods_after_edits() -> list[str]:
+    return [re.sub(r"step\((\d+), 9\)", r"leap(\1)", line) for line in METHODS]
+
+
 def test_where_there_is_less_room_fewer_lines_are_around_the_edited_place(
     counter: TokenCounter,
 ) -> None:
@@ -558,11 +594,12 @@ def _changed(number: int) -> str:
     return f"def function_{number}(value): return  -value + {number}"
 
 
-def test_what_one_file_takes_leaves_room_for_others(counter: TokenCounter) -> None:
+def test_what_one_file_takes_leaves_room_for_others() -> None:
+    counter = ExactCounter()
     new = "\n".join(f"def test_{number}(): assert {number} == {number}" for number in range(600))
     big: list[Call] = [("read", {"path": "big.py"}, WHOLE), edit("line 1\n", new, "big.py")]
     (shown,) = choose_files([file_after(*big)], 20_000, counter, None)
-    assert 0.8 < counter.count_text(shown.text) / (20_000 * FILE_SHARE) <= 1.05
+    assert 0.8 < counter.count_text(shown.text) / (20_000 * FILE_SHARE) <= 1
     assert "def test_0():" in shown.text
 
 

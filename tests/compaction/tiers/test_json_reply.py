@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from agent_tui.compaction.tiers.describe import telling_line
 from agent_tui.compaction.tiers.json_reply import read_fields
 
@@ -44,4 +46,13 @@ def test_a_reply_without_such_fields_is_its_size_and_other_text_is_no_reply() ->
 
 def test_the_line_that_tells_of_a_reply_is_no_end_of_json() -> None:
     assert telling_line(json.dumps(REPLY)) == "state: OPEN"
-    assert telling_line('[{"title": "x"}, {"message": "not found"}]') == "message: not found"
+    url = "https://api.example/" + "x" * 120
+    reply = [{"title": "x", "url": url}, {"message": "not found"}]
+    assert telling_line(json.dumps(reply)) == "message: not found"
+    assert telling_line(json.dumps({"url": url})) == "(JSON, 151 characters)"
+
+
+@pytest.mark.parametrize("text", ["[]", '{"passed": 12, "failed": 1}', '{"ok": 3, "state": "x"}'])
+def test_a_reply_that_fits_on_a_line_stays_as_it_is(text: str) -> None:
+    assert telling_line(text) == text
+    assert telling_line(text.replace(" ", "\n  ") + "\n") == text
