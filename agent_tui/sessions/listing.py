@@ -162,10 +162,9 @@ def _costs(data: bytes, summary: SessionSummary) -> Iterator[float]:
     """What each request cost that is recorded in `data`; see `own_usage` for those left out."""
     for found in _COST.finditer(data):
         line = _line_around(data, found.start())
-        moment = _MOMENT.search(line)
         is_header = line.startswith(b'{"type":"session"')
         is_first = line.startswith(b'{"type":"compaction"') and b'"parentId":null' in line
-        is_copied = moment is not None and moment[1].decode() < summary.created
+        is_copied = (at := _MOMENT.search(line)) is not None and at[1].decode() < summary.created
         is_elsewhere = is_first or _PULLED_MARK in line  # the header has the first compaction's
         if is_header or not (is_elsewhere or (summary.parent_session and is_copied)):
             with suppress(ValueError):
