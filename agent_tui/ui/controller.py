@@ -304,7 +304,7 @@ class Controller:
     def note_typing(self) -> None:
         """Note that a key changed the prompt.
 
-        An earlier Esc no longer counts, and news that waited for a draft that is gone begins a turn.
+        An earlier Esc no longer counts; news that waited for a draft that is gone begins a turn.
         """
         self._escaped_at = None
         if not self._commands:  # sending one clears the prompt, too
