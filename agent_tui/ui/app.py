@@ -514,7 +514,7 @@ class AgentApp(App[UiOutcome]):
             self.screen.clear_selection()
             return
         key = keys_in_force().first_key("clear_or_leave")
-        if self.prompt.area.text and len(self.screen_stack) == 1:
+        if self.prompt.area.text and len(self.screen_stack) == 1 and not self._is_asking:
             self._leaves_until = float("-inf")
             self._clear_prompt()
             if self.loaded is not None and self.controller.turns.is_running:
@@ -529,6 +529,11 @@ class AgentApp(App[UiOutcome]):
             return
         self._leaves_until = now + _LEAVE_WITHIN_S
         self.notify(f"Press {key} again to leave.", timeout=_LEAVE_WITHIN_S)
+
+    @property
+    def _is_asking(self) -> bool:
+        """Whether a question stands in place of the prompt."""
+        return self.loaded is not None and bool(self.view.widgets.approval.display)
 
     def _clear_prompt(self) -> None:
         if self.loaded is None:

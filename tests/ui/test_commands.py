@@ -381,6 +381,8 @@ async def test_help_is_searched_by_words_and_opened_by_a_question_mark(tmp_path:
         await ui.pilot.press(*"zzz")
         assert ui.app.screen.query_one("#page-nothing").display
         await ui.pilot.press("escape")
+        assert "/compact" in shown_words(ui), "it cleared the search"
+        await ui.pilot.press("escape")
         assert not isinstance(ui.app.screen, PageScreen)
 
 

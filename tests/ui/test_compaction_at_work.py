@@ -122,7 +122,7 @@ async def test_compact_moves_the_bar_and_undoing_it_moves_it_back(tmp_path: Path
     async with at_work(tmp_path) as screen:
         await screen.send("read the log nine times")
         before, path = screen.bar, screen.app.runtime.conversation.log.path
-        await screen.send("/compact")
+        await screen.send("/compact --force")
         assert screen.app.runtime.conversation.log.path != path
         assert screen.bar.startswith("[ctx: ~")
         assert screen.bar != before

@@ -711,6 +711,14 @@ async def test_the_line_of_a_reason_that_is_written_is_in_sight(
         assert any(written[-1] in row for row in screen_rows(ui))
 
 
+async def test_ctrl_c_at_a_question_stops_the_turn_and_leaves_the_draft(tmp_path: Path):
+    async with running_app(tmp_path, *asks(TOUCH), approval_quiet_s=QUIET_S) as ui:
+        await ask(ui, "my draft")
+        await ui.pilot.press("ctrl+c")
+        await ui.until(lambda: not ui.is_running)
+        assert ui.text == "my draft"
+
+
 PLAN = call("c1", "plan", plan="1. Look")
 
 
@@ -724,7 +732,7 @@ async def test_a_reason_that_the_turn_was_stopped_behind_returns_to_the_prompt(
         await ask(ui, "my draft")
         ui.approval.arm()
         await ui.pilot.press("e", *"use it")
-        for key in ("enter", "ctrl+c"):
+        for key in ("enter", "escape"):
             ui.app.post_message(events.Key(key, None))
         await ui.until(lambda: not ui.is_running)
         await ui.settle()
