@@ -124,6 +124,7 @@ _READING = {"read_text", "read_bytes"}
 _ELSEWHERE = {
     "agent_tui/features/memory/command.py": "a file of the package",
     "agent_tui/cli/own_files.py": "a file of a package",
+    "agent_tui/features/clean/removal.py": "/proc",
     "agent_tui/features/print/piped_input.py": "/proc",
     "agent_tui/harbor/table.py": "named by the person",
     "agent_tui/features/print/answer_schema.py": "named by the person: <(command) is a pipe",

@@ -1,4 +1,4 @@
-"""GitHub Copilot: a token of the user's GitHub account, which litellm exchanges for short ones."""
+"""GitHub Copilot: a token of the user's GitHub account, which litellm sends to Copilot."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -108,7 +108,7 @@ class CopilotService:
 
 
 def _files(environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """The files where litellm expects the account's token and the short-lived one."""
+    """The files of the account's token and of the short-lived one that litellm once kept."""
     folder = Path(environ.get(_FOLDER, "~/.config/litellm/github_copilot")).expanduser()
     return (
         folder / environ.get("GITHUB_COPILOT_ACCESS_TOKEN_FILE", "access-token"),

@@ -8,7 +8,7 @@ import re
 from datetime import UTC, datetime
 
 from agent_tui.config.model_addresses import display_address
-from agent_tui.providers.accounts import login_command, own_accounts
+from agent_tui.providers.accounts import Account, login_command, own_accounts
 from agent_tui.providers.base import FaultKind, ModelRef, ProviderError
 from agent_tui.providers.faults.fault import Fault
 from agent_tui.providers.faults.overflow import is_context_overflow, window_in
@@ -277,6 +277,9 @@ def _words(kind: FaultKind, model: ModelRef, detail: str, fault: Fault) -> tuple
         case "auth":
             if fault.name in ("MissingKeyError", "NotSignedInError"):
                 return _with(f"Cannot use {name}", detail), _key_hint(model)
+            if (account := _account(model)) is not None:
+                ended = f"The {account.title} sign-in has expired or does not cover {name}"
+                return _with(ended, detail), _key_hint(model)
             return _with(f"API key rejected for {name}", detail), _key_hint(model)
         case "not_found":
             return _with(f"Model {name} not found", detail), f"{_SWITCH}."
@@ -362,8 +365,13 @@ def _address_hint(model: ModelRef, fault: Fault) -> str:
     return "Check your network: it may require a login."
 
 
+def _account(model: ModelRef) -> Account | None:
+    """What the user signs in to for `model`; None if it takes a key."""
+    return None if model.base_url else own_accounts().get(model.provider)
+
+
 def _key_hint(model: ModelRef) -> str:
-    if (account := own_accounts().get(model.provider)) is not None and not model.base_url:
+    if (account := _account(model)) is not None:
         return f"Sign in with {login_command(account)}, or {_OR_SWITCH}."
     variable = model.api_key_env or ("" if model.base_url else key_variable(model.provider))
     if variable and variable == KEEPABLE.get(model.provider):

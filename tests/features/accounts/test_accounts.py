@@ -15,6 +15,8 @@ from agent_tui.messages import JsonObject, UserMessage
 from agent_tui.providers.accounts import Account, DeviceCode, SignInError
 from agent_tui.providers.base import ModelRef, ModelRequest, ProviderError
 from agent_tui.providers.catalog import ModelCatalog
+from agent_tui.providers.faults.classify import provider_error
+from agent_tui.providers.faults.fault import Fault
 from agent_tui.providers.host import ProviderHost
 from agent_tui.providers.silence import SilenceLimits
 from tests.providers.requests import collect, failing, text_of
@@ -222,13 +224,24 @@ async def test_a_model_of_an_account_that_nobody_is_signed_in_to_says_so_at_once
     assert error.hint.startswith(f"Sign in with agent-tui login {account.name}")
 
 
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_sign_in_is_not_called_a_key(status: int):
+    error = provider_error(
+        Fault("AuthenticationError", "No.", status), ModelRef(f"{COPILOT.provider}/m")
+    )
+    assert "GitHub Copilot sign-in has expired or does not cover" in error.message
+    assert "key" not in error.message
+    assert "agent-tui login copilot" in error.hint
+
+
 @pytest.mark.thorough
 async def test_a_sign_in_that_ended_is_said_and_no_code_asked_for(
     server: AccountServer, tmp_path: Path, worker_environ: dict[str, str]
 ):
     environ = {**worker_environ, **github(server, tmp_path, PENDING)}
     environ["CHATGPT_TOKEN_DIR"] = str(tmp_path / "chatgpt")
-    server.answers["/copilot"] = [401]
+    environ["GITHUB_COPILOT_API_BASE"] = server.url
+    server.answers["/chat/completions"] = server.answers["/responses"] = [401]
     CopilotService(environ).keep(TOKEN)
     ChatGptService(environ).keep(TOKENS)  # its server is not reached: see `worker_environ`
     host = ProviderHost(
@@ -241,7 +254,7 @@ async def test_a_sign_in_that_ended_is_said_and_no_code_asked_for(
         assert "sign-in has expired" in error.message
         assert f"agent-tui login {account.name}" in error.hint
     await host.aclose()
-    assert set(server.paths) == {"/copilot"}
+    assert server.paths == ["/chat/completions"]
 
 
 @pytest.mark.thorough
@@ -249,7 +262,6 @@ async def test_a_model_of_an_account_answers(
     server: AccountServer, tmp_path: Path, worker_environ: dict[str, str]
 ):
     environ = {**worker_environ, **github(server, tmp_path, PENDING)}
-    server.answers["/copilot"] = [{"token": "short-1", "expires_at": 9_999_999_999}]
     CopilotService(environ).keep(TOKEN)
     with OpenAiServer() as copilot:
         environ["GITHUB_COPILOT_API_BASE"] = copilot.base_url
@@ -263,8 +275,8 @@ async def test_a_model_of_an_account_answers(
         await host.aclose()
         (chat,) = copilot.chats
     assert text_of(chunks) == "hello"
-    assert server.asked[0][1]["authorization"] == "token gho_0123456789"
-    assert chat.headers["authorization"] == "Bearer short-1"
+    assert not server.asked
+    assert chat.headers["authorization"] == "Bearer gho_0123456789"
     assert [message["role"] for message in chat.body["messages"]] == ["system", "user"]
 
 

@@ -12,7 +12,8 @@ from tests.support.runtime import Stage
 from tests.support.session_chain import writing
 
 LONG = "And? " + "Please look closely. " * 200
-SAID = ("Write 1.", LONG, LONG, "/compact", "Write 2.", LONG, LONG, "/compact", "Write 3.")
+AGAIN = "/compact --force"  # so soon after a compaction it frees next to nothing
+SAID = ("Write 1.", LONG, LONG, "/compact", "Write 2.", LONG, LONG, AGAIN, "Write 3.")
 
 
 def file_of(stage: Stage) -> str:
