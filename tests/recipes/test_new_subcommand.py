@@ -1,4 +1,4 @@
-"""New subcommand: a module with ``build_parser`` and ``run_command``, and a row in the table."""
+"""New subcommand: a module of a feature, and a ``Subcommand`` in its ``FEATURE``."""
 
 import pytest
 
@@ -26,14 +26,27 @@ def run_command(argv: Sequence[str]) -> int:
     print(greeting.upper() if arguments.loudly else greeting)
     return 0
 '''
-ROW = '    Subcommand("greet", "greet somebody", "agent_tui.cli.greet_command"),\n'
+FEATURE = '''\
+"""Greetings."""
+
+from agent_tui.feature import Feature, Subcommand
+
+FEATURE = Feature(
+    "greeting",
+    subcommands=(
+        Subcommand("greet", "greet somebody", "agent_tui.features.greeting.subcommand"),
+    ),
+)
+'''
+FOLDER = "agent_tui/features/greeting"
 
 
 @pytest.fixture
 def copy(tmp_path) -> ProgramCopy:
     made = ProgramCopy(tmp_path, "New subcommand")
-    made.add_file("agent_tui/cli/greet_command.py", MODULE)
-    made.insert_before("agent_tui/cli/subcommands.py", '    Subcommand("events"', ROW)
+    made.add_file(f"{FOLDER}/__init__.py", '"""Greetings."""\n')
+    made.add_file(f"{FOLDER}/feature.py", FEATURE)
+    made.add_file(f"{FOLDER}/subcommand.py", MODULE)
     return made
 
 

@@ -188,7 +188,8 @@ async def test_the_rows_of_pickers_and_the_tree(tmp_path: Path):
             assert_harmless(ui)
         ui.app.screen.query_one(Input).insert_text_at_cursor(ONE_LINE)
         await ui.settle()
-        await ui.pilot.press("escape")
+        await ui.pilot.press("escape", "escape")  # the first clears the search
+        await ui.until(lambda: not ui.app.screen.query("#picker-list"))
         log = ui.runtime.conversation.log
         said = log.append(MessageEntry(message=UserMessage(content=LINES)))
         log.append(MessageEntry(message=AssistantMessage(content=(TextContent(text=LINES),))))

@@ -1,7 +1,9 @@
 """All tools mean the same by ``/tmp``: what commands in the sandbox have there."""
 
 import os
+import re
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,6 +78,12 @@ def outside() -> Iterator[Path]:
         yield Path(file.name)
 
 
+@pytest.fixture
+def unused() -> Path:
+    """A path in ``/tmp`` where the machine has nothing."""
+    return Path("/tmp", f"scratch-test-{uuid.uuid4().hex}")
+
+
 def prepared(name: str, context: ToolContext, sandbox: Sandbox, **arguments: str) -> PreparedCall:
     return default_toolbox(KEEPER, sandbox=sandbox).prepare(name, {**arguments}, context)
 
@@ -86,34 +94,35 @@ async def call(name: str, context: ToolContext, sandbox: Sandbox, **arguments: s
 
 @needs_bwrap
 async def test_a_file_that_is_written_is_there_for_commands_and_the_other_way_round(
-    context: ToolContext, sandbox: Sandbox
+    context: ToolContext, sandbox: Sandbox, unused: Path
 ) -> None:
-    written = prepared("write", context, sandbox, path="/tmp/a.py", content="print(6 * 7)\n")
-    assert written.intent.paths == (Path("/tmp/a.py"),)
-    assert written.intent.title == "create /tmp/a.py (the sandbox's)"
+    script, log = f"{unused}.py", f"{unused}.log"
+    written = prepared("write", context, sandbox, path=script, content="print(6 * 7)\n")
+    assert written.intent.paths == (Path(script),)
+    assert written.intent.title == f"create {script} (the sandbox's)"
     output = await written.run()
     assert "deleted when the conversation ends" in output.for_model
-    assert output.for_person.files.written == ("/tmp/a.py",)
-    assert not Path("/tmp/a.py").exists()
-    printed = await call("bash", context, sandbox, command="python3 /tmp/a.py | tee /tmp/log")
+    assert output.for_person.files.written == (script,)
+    assert not Path(script).exists()
+    printed = await call("bash", context, sandbox, command=f"python3 {script} | tee {log}")
     assert "42" in printed.for_model
-    read = await call("read", context, sandbox, path="/tmp/log")
+    read = await call("read", context, sandbox, path=log)
     assert "42" in read.for_model
-    assert read.for_person.files.read == ("/tmp/log",)
+    assert read.for_person.files.read == (log,)
     found = await call("grep", context, sandbox, pattern="4.", path="/tmp")
-    assert "/tmp/log" in found.for_model
+    assert log in found.for_model
     scratch = sandbox.scratch(context.cwd)
     assert scratch is not None
     assert os.fspath(scratch.folder) not in found.for_model
-    assert "a.py" in (await call("ls", context, sandbox, path="/tmp")).for_model
-    await call("edit", context, sandbox, path="/tmp/a.py", old="6", new="5")
-    assert "35" in (await call("bash", context, sandbox, command="python3 /tmp/a.py")).for_model
+    assert Path(script).name in (await call("ls", context, sandbox, path="/tmp")).for_model
+    await call("edit", context, sandbox, path=script, old="6", new="5")
+    assert "35" in (await call("bash", context, sandbox, command=f"python3 {script}")).for_model
     await sandbox.close_walls()
 
 
 @needs_bwrap
 async def test_a_file_that_only_the_machine_has_is_read_and_not_changed(
-    context: ToolContext, sandbox: Sandbox, outside: Path
+    context: ToolContext, sandbox: Sandbox, outside: Path, unused: Path
 ) -> None:
     read = prepared("read", context, sandbox, path=str(outside))
     assert read.intent.title == f"read {outside}"
@@ -129,23 +138,24 @@ async def test_a_file_that_only_the_machine_has_is_read_and_not_changed(
     patch = f"*** Begin Patch\n*** Delete File: {outside}\n*** End Patch"
     await call("apply_patch", context, sandbox, patch=patch)
     assert outside.read_text() == "outside\n"
-    missed = await call("bash", context, sandbox, command=f"cat {outside} /tmp/nowhere")
+    missed = await call("bash", context, sandbox, command=f"cat {outside} {unused}")
     assert f"{outside} exists outside only" in missed.for_model
-    assert "/tmp/nowhere exists" not in missed.for_model
+    assert f"{unused} exists" not in missed.for_model
     await sandbox.close_walls()
 
 
 @needs_bwrap
 async def test_a_link_that_a_command_makes_leads_no_tool_past_the_question(
-    context: ToolContext, sandbox: Sandbox, tmp_path: Path
+    context: ToolContext, sandbox: Sandbox, tmp_path: Path, unused: Path
 ) -> None:
+    link, folder = f"{unused}-link", f"{unused}-dir"
     secret = tmp_path / "secret"
     secret.write_text("canary")
-    await call("bash", context, sandbox, command=f"ln -s {secret} /tmp/link")
-    asked = prepared("read", context, sandbox, path="/tmp/link")
+    await call("bash", context, sandbox, command=f"ln -s {secret} {link}")
+    asked = prepared("read", context, sandbox, path=link)
     assert asked.intent.paths == (secret,)
-    waiting = prepared("write", context, sandbox, path="/tmp/dir/x", content="mine\n")
-    await call("bash", context, sandbox, command=f"ln -s {tmp_path} /tmp/dir")
+    waiting = prepared("write", context, sandbox, path=f"{folder}/x", content="mine\n")
+    await call("bash", context, sandbox, command=f"ln -s {tmp_path} {folder}")
     with pytest.raises(ToolError):
         await waiting.run()
     assert not (tmp_path / "x").exists()
@@ -231,11 +241,11 @@ async def test_file_tools_read_unasked_what_commands_have_and_files_in_tmp(
 
 
 @needs_bwrap
-async def test_at_the_end_it_is_gone(context: ToolContext, sandbox: Sandbox) -> None:
-    await call("write", context, sandbox, path="/tmp/a.py", content="x\n")
+async def test_at_the_end_it_is_gone(context: ToolContext, sandbox: Sandbox, unused: Path) -> None:
+    await call("write", context, sandbox, path=str(unused), content="x\n")
     await sandbox.close_walls()
-    with pytest.raises(ToolError, match=r"no file /tmp/a\.py"):
-        await call("read", context, sandbox, path="/tmp/a.py")
+    with pytest.raises(ToolError, match=re.escape(f"no file {unused}")):
+        await call("read", context, sandbox, path=str(unused))
     await sandbox.close_walls()
 
 

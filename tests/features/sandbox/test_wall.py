@@ -4,6 +4,7 @@ import signal
 import socket
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -47,8 +48,9 @@ async def test_of_home_there_is_only_the_workspace_and_it_alone_can_be_written(
     for name in (".ssh/id_rsa", "notes.md", "other/code", ".bashrc"):
         (tmp_path / "home" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "home" / name).write_text("canary\n")
+    there = Path("/tmp", f"wall-test-{uuid.uuid4().hex}")
     command = (
-        "find ~ -mindepth 1; cat ~/.ssh/id_rsa ~/notes.md; touch here /tmp/there ~/.tool ~/lost;"
+        f"find ~ -mindepth 1; cat ~/.ssh/id_rsa ~/notes.md; touch here {there} ~/.tool ~/lost;"
         "echo x > ~/.bashrc;"
         "touch /x /usr/x /etc/x; ls /run; wc -c < /etc/shadow; cat /proc/[0-9]*/cmdline"
     )
@@ -63,7 +65,7 @@ async def test_of_home_there_is_only_the_workspace_and_it_alone_can_be_written(
     assert sorted(path.name for path in work.iterdir()) == ["here"]
     assert not {".tool", "lost"} & {path.name for path in (tmp_path / "home").iterdir()}
     assert (tmp_path / "home/.bashrc").read_text() == "canary\n"
-    assert not Path("/tmp/there").exists()
+    assert not there.exists()
     assert sandbox.strays() == [".bashrc", "lost"]
     assert sandbox.strays() == []
     await sandbox.close_walls()
