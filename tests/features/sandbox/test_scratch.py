@@ -162,26 +162,37 @@ async def test_a_link_that_a_command_makes_leads_no_tool_past_the_question(
     await sandbox.close_walls()
 
 
-@pytest.mark.parametrize(
+with_each_wall = pytest.mark.parametrize(
     "backend",
     [
         pytest.param("bubblewrap", marks=needs_bwrap),
         pytest.param("landlock", marks=needs_landlock),
     ],
 )
-async def test_a_file_tool_writes_unasked_only_the_temporary_files_of_commands(
-    context: ToolContext, tmp_path: Path, outside: Path, backend: str
-) -> None:
-    programs = os.defpath if backend == "bubblewrap" else str(tmp_path)
-    sandbox = make_sandbox(tmp_path, environ={"PATH": programs})
+
+
+def judged(
+    context: ToolContext, folder: Path, backend: str
+) -> tuple[Sandbox, PermissionEngine, str]:
+    """A sandbox, an engine that judges file tools beside it, and the sandbox's own /tmp."""
+    programs = os.defpath if backend == "bubblewrap" else str(folder)
+    sandbox = make_sandbox(folder, environ={"PATH": programs})
     engine = PermissionEngine(
         mode="accept-edits",
         rules=PermissionSettings(),
         workspace=context.cwd,
-        project_rules_file=tmp_path / "permissions.toml",
+        project_rules_file=folder / "permissions.toml",
     )
     engine.work_in((), view_of_commands(sandbox, context.cwd))
     inside, *_ = map(str, sandbox.temporary_folders(context.cwd) or ())
+    return sandbox, engine, inside
+
+
+@with_each_wall
+async def test_a_file_tool_writes_unasked_only_the_temporary_files_of_commands(
+    context: ToolContext, tmp_path: Path, outside: Path, backend: str
+) -> None:
+    sandbox, engine, inside = judged(context, tmp_path, backend)
     name = f"{outside.name}-new"
     for mode in ("accept-edits", "full"):
         engine.mode = mode
@@ -200,26 +211,11 @@ async def test_a_file_tool_writes_unasked_only_the_temporary_files_of_commands(
     await sandbox.close_walls()
 
 
-@pytest.mark.parametrize(
-    "backend",
-    [
-        pytest.param("bubblewrap", marks=needs_bwrap),
-        pytest.param("landlock", marks=needs_landlock),
-    ],
-)
+@with_each_wall
 async def test_file_tools_read_unasked_what_commands_have_and_files_in_tmp(
     context: ToolContext, tmp_path: Path, outside: Path, backend: str
 ) -> None:
-    programs = os.defpath if backend == "bubblewrap" else str(tmp_path)
-    sandbox = make_sandbox(tmp_path, environ={"PATH": programs})
-    engine = PermissionEngine(
-        mode="accept-edits",
-        rules=PermissionSettings(),
-        workspace=context.cwd,
-        project_rules_file=tmp_path / "permissions.toml",
-    )
-    engine.work_in((), view_of_commands(sandbox, context.cwd))
-    inside, *_ = map(str, sandbox.temporary_folders(context.cwd) or ())
+    sandbox, engine, inside = judged(context, tmp_path, backend)
     await call("write", context, sandbox, path=f"{inside}/mine", content="x\n")
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="scratch-test-") as hidden:
         file = Path(hidden, "notes")
